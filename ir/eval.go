@@ -1,0 +1,296 @@
+package ir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Evaluator is the reference evaluator: plain Go, any platform, the oracle for everything that compiles. It runs any function,
+// generic or specialised. The zero value runs functions without generic nodes.
+//
+// An Evaluator is for one goroutine at a time.
+type Evaluator struct {
+	// Resolve expands a generic call (aten, or vjp with order > 0) for actual operands into a function whose parameters are the
+	// operands and whose results are those of the node. Package passes provides it.
+	Resolve func(n *Node, args []Datum) (*Func, error)
+	// Kernel, where set, is asked first for every node that is not control flow; ok is false where it leaves the node to the
+	// reference evaluation. Package runtime sets it to run compiled kernels.
+	Kernel func(ctx context.Context, n *Node, args []Datum) (results []Datum, ok bool, err error)
+	// Out receives what print nodes write; nil means os.Stdout.
+	Out io.Writer
+	// RNG is the random stream that rng nodes draw from.
+	RNG RNG
+
+	steps int
+}
+
+// RNG is the state of the random stream: each draw is named by a key made of the seed and its number.
+type RNG struct {
+	Seed  uint64
+	Draws uint64
+}
+
+// Next gives the key of the next draw.
+func (r *RNG) Next() int64 {
+	r.Draws++
+	// splitmix64 of seed and draw number: neighbouring seeds and draws give unrelated keys
+	z := r.Seed*0x9e3779b97f4a7c15 + r.Draws*0xbf58476d1ce4e5b9
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int64(z ^ z>>31)
+}
+
+// Error is a failure while running, with the place in the source and the op that reported it.
+type Error struct {
+	Pos Pos
+	Op  string
+	Err error
+}
+
+func (e *Error) Error() string {
+	s := e.Err.Error()
+	if e.Op != "" {
+		s = e.Op + ": " + s
+	}
+	if !e.Pos.IsZero() {
+		s = e.Pos.String() + ": " + s
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run evaluates f on the given arguments, one per parameter.
+func (ev *Evaluator) Run(ctx context.Context, f *Func, args ...Datum) ([]Datum, error) {
+	if len(args) != len(f.Body.Params) {
+		return nil, fmt.Errorf("%s takes %d arguments, got %d", f.Name, len(f.Body.Params), len(args))
+	}
+	for i, p := range f.Body.Params {
+		if t := TypeOf(args[i]); !accepts(p.Type, args[i]) {
+			return nil, fmt.Errorf("%s: argument %s is %s, expected %s", f.Name, f.ParamNames[i], t, p.Type)
+		}
+	}
+	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues())}
+	fr.set(f.Body.Params, args)
+	return fr.block(f.Body)
+}
+
+// accepts reports whether d may be passed for type t; an empty list fits every list type.
+func accepts(t Type, d Datum) bool {
+	switch t.Kind {
+	case KAny:
+		return true
+	case KOptional:
+		return d == nil || accepts(t.Elems[0], d)
+	case KList:
+		l, ok := d.(List)
+		if !ok {
+			return false
+		}
+		for _, e := range l.Elems() {
+			if !accepts(t.Elems[0], e) {
+				return false
+			}
+		}
+		return true
+	case KTuple:
+		tu, ok := d.(Tuple)
+		if !ok || len(tu) != len(t.Elems) {
+			return false
+		}
+		for i, e := range tu {
+			if !accepts(t.Elems[i], e) {
+				return false
+			}
+		}
+		return true
+	case KDict:
+		_, ok := d.(*Dict)
+		return ok
+	case KTensor:
+		a, ok := d.(*Array)
+		if !ok || t.DType != 0 && t.DType != a.DType {
+			return false
+		}
+		if !t.Ranked {
+			return true
+		}
+		if len(t.Dims) != len(a.Shape) {
+			return false
+		}
+		for i, dim := range t.Dims {
+			if dim.Known() && dim.N != a.Shape[i] {
+				return false
+			}
+		}
+		return true
+	}
+	return t.Accepts(TypeOf(d))
+}
+
+type frame struct {
+	ev   *Evaluator
+	ctx  context.Context
+	vals []Datum
+}
+
+func (fr *frame) set(vs []*Value, ds []Datum) {
+	for i, v := range vs {
+		fr.vals[v.ID] = ds[i]
+	}
+}
+
+func (fr *frame) get(vs []*Value) []Datum {
+	out := make([]Datum, len(vs))
+	for i, v := range vs {
+		out[i] = fr.vals[v.ID]
+	}
+	return out
+}
+
+// block runs the nodes and gives the operands of the terminator.
+func (fr *frame) block(b *Block) ([]Datum, error) {
+	for _, n := range b.Nodes {
+		if n.Op.Class == Terminator {
+			return fr.get(n.Args), nil
+		}
+		if fr.ev.steps++; fr.ev.steps&1023 == 0 {
+			if err := fr.ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		rs, err := fr.node(n)
+		if err != nil {
+			return nil, at(n, err)
+		}
+		fr.set(n.Results, rs)
+	}
+	panic("BUG: block without a terminator")
+}
+
+func at(n *Node, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		if e.Pos.IsZero() && !n.Pos.IsZero() {
+			return &Error{Pos: n.Pos, Op: e.Op, Err: e.Err}
+		}
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	name := n.Op.Name
+	if n.Op.Class == Generic {
+		name = n.Attrs.Callee
+	}
+	return &Error{Pos: n.Pos, Op: name, Err: err}
+}
+
+func (fr *frame) node(n *Node) ([]Datum, error) {
+	switch n.Op {
+	case OpConst:
+		return []Datum{n.Attrs.Value}, nil
+	case OpIf:
+		cond, ok := fr.vals[n.Args[0].ID].(bool)
+		if !ok {
+			return nil, fmt.Errorf("condition is %s, expected a bool", TypeOf(fr.vals[n.Args[0].ID]))
+		}
+		if cond {
+			return fr.block(n.Blocks[0])
+		}
+		return fr.block(n.Blocks[1])
+	case OpWhile:
+		return fr.while(n)
+	case OpFor:
+		return fr.loop(n)
+	}
+	args := fr.get(n.Args)
+	if n.Op != OpFused || fr.ev.Kernel != nil {
+		if rs, ok, err := fr.kernel(n, args); ok || err != nil {
+			return rs, err
+		}
+	}
+	switch n.Op {
+	case OpFused:
+		fr.set(n.Blocks[0].Params, args)
+		return fr.block(n.Blocks[0])
+	case OpAten, OpVjp:
+		return fr.generic(n, args)
+	case OpGrad:
+		return nil, errors.New("torch.autograd.grad was not expanded: the outputs do not depend on the inputs within one block")
+	}
+	if n.Op.Class == Elementwise {
+		return evalElementwise(n, args)
+	}
+	return n.Op.Eval(&EvalCall{Node: n, Args: args, Env: fr.ev, Ctx: fr.ctx})
+}
+
+func (fr *frame) kernel(n *Node, args []Datum) ([]Datum, bool, error) {
+	if fr.ev.Kernel == nil || n.Op.Class == Host {
+		return nil, false, nil
+	}
+	return fr.ev.Kernel(fr.ctx, n, args)
+}
+
+func (fr *frame) while(n *Node) ([]Datum, error) {
+	cur := fr.get(n.Args)
+	for {
+		fr.set(n.Blocks[0].Params, cur)
+		c, err := fr.block(n.Blocks[0])
+		if err != nil {
+			return nil, err
+		}
+		if !c[0].(bool) {
+			return cur, nil
+		}
+		fr.set(n.Blocks[1].Params, cur)
+		if cur, err = fr.block(n.Blocks[1]); err != nil {
+			return nil, err
+		}
+		if err := fr.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (fr *frame) loop(n *Node) ([]Datum, error) {
+	vals := fr.get(n.Args)
+	trip, cur := vals[0].(int64), vals[1:]
+	params := n.Blocks[0].Params
+	for i := int64(0); i < trip; i++ {
+		fr.vals[params[0].ID] = i
+		fr.set(params[1:], cur)
+		var err error
+		if cur, err = fr.block(n.Blocks[0]); err != nil {
+			return nil, err
+		}
+		if err := fr.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return cur, nil
+}
+
+// generic expands the call for the actual operands and runs the expansion in a frame of its own.
+func (fr *frame) generic(n *Node, args []Datum) ([]Datum, error) {
+	if fr.ev.Resolve == nil {
+		return nil, fmt.Errorf("%s has no expansion here: the evaluator was made without the function library", n.Attrs.Callee)
+	}
+	f, err := fr.ev.Resolve(n, args)
+	if err != nil {
+		return nil, err
+	}
+	inner := &frame{ev: fr.ev, ctx: fr.ctx, vals: make([]Datum, f.NumValues())}
+	inner.set(f.Body.Params, args)
+	return inner.block(f.Body)
+}
+
+func (ev *Evaluator) out() io.Writer {
+	if ev.Out != nil {
+		return ev.Out
+	}
+	return os.Stdout
+}
