@@ -104,7 +104,7 @@ func checkOverlap(files []*zip.File, size int64) error {
 	for _, f := range files {
 		from, err := f.DataOffset()
 		if err != nil {
-			return fmt.Errorf("member %s: its header is damaged (%w)", quote(f.Name), err)
+			return fmt.Errorf("member %s: its header is damaged; write the archive again", quote(f.Name))
 		}
 		if from < 0 || f.CompressedSize64 > uint64(size) || from > size-int64(f.CompressedSize64) {
 			return fmt.Errorf("member %s: its data lies outside the file, which may be cut off", quote(f.Name))
