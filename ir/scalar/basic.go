@@ -40,7 +40,7 @@ var _ = register(
 	Op{"fmax", 2, Any, false, fmaxForm, "The larger; the other one if one is NaN."},
 	Op{"fmin", 2, Any, false, fminForm, "The smaller; the other one if one is NaN."},
 	Op{"copysign", 2, Floats, false, copysignForm, "|x| with the sign bit of y."},
-	Op{"nextafter", 2, Floats, false, nextafterForm, "The next representable value from x towards y (not for halves)."},
+	Op{"nextafter", 2, Wides, false, nextafterForm, "The next representable value from x towards y."},
 
 	Op{"eq", 2, Any, true, compareForm((*Builder).EQ), "x == y; false for NaN."},
 	Op{"ne", 2, Any, true, compareForm((*Builder).NE), "x != y; true for NaN."},

@@ -19,8 +19,10 @@ type Dtypes uint8
 const (
 	Bools Dtypes = 1 << iota
 	Ints
-	Floats
+	Halves
+	Wides // F32, F64
 
+	Floats  = Halves | Wides
 	Numbers = Ints | Floats
 	Bits    = Bools | Ints
 	Any     = Bools | Ints | Floats
@@ -33,8 +35,10 @@ func (s Dtypes) Has(d dtype.DType) bool {
 		return s&Bools != 0
 	case d.IsInt():
 		return s&Ints != 0
+	case d.IsHalf():
+		return s&Halves != 0
 	case d.IsFloat():
-		return s&Floats != 0
+		return s&Wides != 0
 	}
 	return false
 }
@@ -42,7 +46,7 @@ func (s Dtypes) Has(d dtype.DType) bool {
 // String names the set in error messages.
 func (s Dtypes) String() string {
 	var names []string
-	for i, n := range []string{"bool", "integer", "float"} {
+	for i, n := range []string{"bool", "integer", "f16/bf16", "f32/f64"} {
 		if s>>i&1 != 0 {
 			names = append(names, n)
 		}
