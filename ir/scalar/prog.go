@@ -113,8 +113,8 @@ const (
 	FaultZero           // integer division or remainder by zero
 )
 
-// Error is the message that users see; it follows PyTorch's wording.
-func (f FaultCode) Error() string {
+// String is the message that users see; it follows PyTorch's wording.
+func (f FaultCode) String() string {
 	switch f {
 	case FaultZero:
 		return "ZeroDivisionError: integer division or modulo by zero"
