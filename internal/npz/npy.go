@@ -11,6 +11,7 @@ import (
 
 	"github.com/gtc-project/gtc/internal/raw"
 	"github.com/gtc-project/gtc/internal/safezip"
+	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
 
@@ -267,7 +268,7 @@ func short(s string) string {
 }
 
 // readElements reads the elements that follow a header, turns them into C order, little-endian, and checks that r ends there.
-func readElements(r io.Reader, h *header) (*raw.Array, error) {
+func readElements(r io.Reader, h *header) (*ir.Array, error) {
 	data := make([]byte, h.bytes)
 	if _, err := io.ReadFull(r, data); err != nil {
 		return nil, safezip.Damaged(err)
@@ -281,14 +282,7 @@ func readElements(r io.Reader, h *header) (*raw.Array, error) {
 	if h.fortran && len(h.shape) > 1 {
 		data = fromFortran(data, h.shape, h.dtype.Size())
 	}
-	if h.dtype == dtype.Bool {
-		for i, b := range data {
-			if b > 1 {
-				data[i] = 1
-			}
-		}
-	}
-	return &raw.Array{DType: h.dtype, Shape: h.shape, Data: data}, nil
+	return raw.Array(h.dtype, h.shape, data), nil
 }
 
 func swapBytes(data []byte, size int) {
@@ -330,7 +324,7 @@ func fromFortran(data []byte, shape []int, size int) []byte {
 }
 
 // encodeHeader gives the bytes before the elements, padded so that they start at a multiple of 64.
-func encodeHeader(a *raw.Array) ([]byte, error) {
+func encodeHeader(a *ir.Array) ([]byte, error) {
 	descr := ""
 	for code, d := range descrs {
 		if d == a.DType {
@@ -346,9 +340,6 @@ func encodeHeader(a *raw.Array) ([]byte, error) {
 		descr = "|" + descr
 	default:
 		descr = "<" + descr
-	}
-	if n, err := raw.NumBytes(a.DType, a.Shape); err != nil || n != len(a.Data) {
-		return nil, fmt.Errorf("shape %v of %v does not fit its %d bytes of data", a.Shape, a.DType, len(a.Data))
 	}
 	var b bytes.Buffer
 	b.WriteString(magic + "\x01\x00\x00\x00")

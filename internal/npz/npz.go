@@ -16,11 +16,9 @@ import (
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/internal/raw"
 	"github.com/gtc-project/gtc/internal/safezip"
+	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
-
-// Array is a dense array as the file holds it, in C order, little-endian.
-type Array = raw.Array
 
 // File is an open .npz archive.
 type File struct {
@@ -108,7 +106,7 @@ func (f *File) Info(name string) (dtype.DType, []int, error) {
 }
 
 // Read reads one array, whatever the order and byte order it is stored in.
-func (f *File) Read(name string) (*Array, error) {
+func (f *File) Read(name string) (*ir.Array, error) {
 	h, r, err := f.open(name)
 	if err != nil {
 		return nil, err
@@ -155,7 +153,7 @@ func list(names []string) string {
 }
 
 // ReadNpy reads a file that holds one array.
-func ReadNpy(path string) (*Array, error) {
+func ReadNpy(path string) (*ir.Array, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open an array: %w", err)
@@ -176,7 +174,7 @@ func ReadNpy(path string) (*Array, error) {
 }
 
 // DecodeNpy reads one array from r, which holds size bytes.
-func DecodeNpy(r io.Reader, size int64) (*Array, error) {
+func DecodeNpy(r io.Reader, size int64) (*ir.Array, error) {
 	b := bufio.NewReader(r)
 	h, err := readHeader(b, size)
 	if err != nil {
@@ -188,7 +186,7 @@ func DecodeNpy(r io.Reader, size int64) (*Array, error) {
 // Named is an array with the name it has in an archive.
 type Named struct {
 	Name string
-	*Array
+	*ir.Array
 }
 
 // Write puts the arrays into a .npz file, in order and uncompressed, atomically: a failure leaves the file that was there. The bytes
@@ -218,7 +216,7 @@ func Encode(w io.Writer, arrays []Named) error {
 }
 
 // EncodeNpy writes one array in .npy format.
-func EncodeNpy(w io.Writer, a *Array) error {
+func EncodeNpy(w io.Writer, a *ir.Array) error {
 	h, err := encodeHeader(a)
 	if err != nil {
 		return err
@@ -226,11 +224,11 @@ func EncodeNpy(w io.Writer, a *Array) error {
 	if _, err := w.Write(h); err != nil {
 		return err
 	}
-	_, err = w.Write(a.Data)
+	_, err = w.Write(raw.Bytes(a))
 	return err
 }
 
 // WriteNpy puts one array into a .npy file, atomically.
-func WriteNpy(path string, a *Array) error {
+func WriteNpy(path string, a *ir.Array) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return EncodeNpy(w, a) })
 }

@@ -1,38 +1,33 @@
-// Package raw holds the plain array that the file formats exchange: a dtype, a shape, and the elements in C order, little-endian.
+// Package raw turns the bytes that files hold into arrays and back: dense, in C order, little-endian.
 package raw
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
 
-// Array is a dense array as files hold it. Data has exactly NumElements(Shape)*DType.Size() bytes, in C order, little-endian.
-type Array struct {
-	DType dtype.DType
-	Shape []int
-	Data  []byte
+// NumBytes gives the size in bytes of a dense array, or an error where a size is negative or the product is beyond what is supported.
+func NumBytes(d dtype.DType, shape []int) (int, error) {
+	n, err := ir.CountElems(shape)
+	return n * d.Size(), err
 }
 
-// NumBytes gives the size in bytes of a dense array, or an error where a dimension is negative or the product does not fit an int.
-// A zero dimension makes the size zero, but the other dimensions must still be representable.
-func NumBytes(d dtype.DType, shape []int) (int, error) {
-	n, zero := d.Size(), false
-	for _, s := range shape {
-		switch {
-		case s < 0:
-			return 0, fmt.Errorf("shape %v has a negative dimension", shape)
-		case s == 0:
-			zero = true
-		case n > math.MaxInt/s:
-			return 0, fmt.Errorf("shape %v of %v has more bytes than fit 64 bits", shape, d)
-		default:
-			n *= s
+// Array makes an array of the given bytes, which it takes over; their number must fit. A bool is any byte that is not zero.
+func Array(d dtype.DType, shape []int, data []byte) *ir.Array {
+	if n, err := NumBytes(d, shape); err != nil || n != len(data) {
+		panic(fmt.Sprintf("BUG: %d bytes for shape %v of %v", len(data), shape, d))
+	}
+	if d == dtype.Bool {
+		for i, b := range data {
+			if b > 1 {
+				data[i] = 1
+			}
 		}
 	}
-	if zero {
-		return 0, nil
-	}
-	return n, nil
+	return &ir.Array{DType: d, Shape: shape, Strides: ir.ContiguousStrides(shape), Data: data}
 }
+
+// Bytes gives an array's elements densely; where the array is dense already they are not copied.
+func Bytes(a *ir.Array) []byte { return a.Contiguous().Bytes() }

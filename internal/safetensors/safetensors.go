@@ -20,6 +20,7 @@ import (
 
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/internal/raw"
+	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
 
@@ -32,13 +33,10 @@ var codes = map[string]dtype.DType{
 	"F16": dtype.F16, "BF16": dtype.BF16, "F32": dtype.F32, "F64": dtype.F64,
 }
 
-// Array is a dense array in C order, little-endian.
-type Array = raw.Array
-
 // Named is an array with its name.
 type Named struct {
 	Name string
-	*Array
+	*ir.Array
 }
 
 // Tensor describes one tensor of a file.
@@ -297,7 +295,7 @@ func (f *File) Info(name string) (Tensor, bool) {
 }
 
 // Read reads one tensor.
-func (f *File) Read(name string) (*Array, error) {
+func (f *File) Read(name string) (*ir.Array, error) {
 	t, ok := f.tensors[name]
 	if !ok {
 		return nil, fmt.Errorf("%s: no tensor %s", f.path, quote(name))
@@ -308,14 +306,7 @@ func (f *File) Read(name string) (*Array, error) {
 			return nil, fmt.Errorf("%s: tensor %s: %w", f.path, quote(name), err)
 		}
 	}
-	if t.DType == dtype.Bool {
-		for i, b := range data {
-			if b > 1 {
-				data[i] = 1
-			}
-		}
-	}
-	return &Array{DType: t.DType, Shape: t.Shape, Data: data}, nil
+	return raw.Array(t.DType, t.Shape, data), nil
 }
 
 // Write puts tensors into a file, atomically: a failure leaves the file that was there. metadata may be nil.
@@ -337,7 +328,7 @@ func Encode(w io.Writer, tensors []Named, metadata map[string]string) error {
 		}
 	}
 	for _, t := range tensors {
-		if _, err := w.Write(t.Data); err != nil {
+		if _, err := w.Write(raw.Bytes(t.Array)); err != nil {
 			return err
 		}
 	}
@@ -376,8 +367,8 @@ func encodeHeader(tensors []Named, metadata map[string]string) ([]byte, error) {
 		}
 		seen[t.Name] = true
 		n, err := raw.NumBytes(t.DType, t.Shape)
-		if err != nil || n != len(t.Data) {
-			return nil, fmt.Errorf("tensor %s: shape %v of %v does not fit its %d bytes of data", quote(t.Name), t.Shape, t.DType, len(t.Data))
+		if err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", quote(t.Name), err)
 		}
 		code := ""
 		for _, c := range slices.Sorted(maps.Keys(codes)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gtc-project/gtc/internal/raw"
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
@@ -56,9 +57,9 @@ func TestWriteReadsBackEveryDType(t *testing.T) {
 	var in []safetensors.Named
 	for i, d := range dtype.All {
 		data := bytes.Repeat([]byte{1}, 6*d.Size())
-		in = append(in, safetensors.Named{Name: d.String(), Array: &safetensors.Array{DType: d, Shape: []int{2, 3}, Data: data}})
+		in = append(in, safetensors.Named{Name: d.String(), Array: raw.Array(d, []int{2, 3}, data)})
 		if i == 3 {
-			in = append(in, safetensors.Named{Name: "empty", Array: &safetensors.Array{DType: d, Shape: []int{0, 5}, Data: []byte{}}})
+			in = append(in, safetensors.Named{Name: "empty", Array: raw.Array(d, []int{0, 5}, []byte{})})
 		}
 	}
 	path := filepath.Join(t.TempDir(), "w.safetensors")
@@ -93,7 +94,7 @@ func TestErrors(t *testing.T) {
 		`{"w":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`:                       "behind the end of the file",
 		`{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"w":1}`:                 `"w" appears twice`,
 		`{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}} x`:                     "follows the object",
-		`{"w":{"dtype":"U8","shape":[2147483648,4294967296,4],"data_offsets":[0,0]}}`: "64 bits",
+		`{"w":{"dtype":"U8","shape":[2147483648,4294967296,4],"data_offsets":[0,0]}}`: "too many elements",
 		`[]`: "no JSON object",
 		``:   "no JSON object",
 	} {
