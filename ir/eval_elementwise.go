@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -100,7 +99,7 @@ func RunProg(p *scalar.Prog, shape []int, ins []*Array) ([]*Array, error) {
 			iters[i].load(fr, i, a, n)
 		}
 		if code := fr.Run(n); code != scalar.NoFault {
-			return nil, errors.New(code.String())
+			return nil, code
 		}
 		for i, o := range outs {
 			fr.Store(i, o.Data, done, 1, n)
