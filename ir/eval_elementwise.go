@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -99,7 +100,7 @@ func RunProg(p *scalar.Prog, shape []int, ins []*Array) ([]*Array, error) {
 			iters[i].load(fr, i, a, n)
 		}
 		if code := fr.Run(n); code != scalar.NoFault {
-			return nil, code
+			return nil, errors.New(fmt.Sprint(code))
 		}
 		for i, o := range outs {
 			fr.Store(i, o.Data, done, 1, n)
