@@ -25,7 +25,7 @@ import (
 // The members' names.
 const (
 	manifestName = "manifest.json"
-	modelName   = "model.gtir"
+	modelName    = "model.gtir"
 	weightsName  = "weights.safetensors"
 )
 

@@ -61,10 +61,10 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	for want, members := range map[string][]string{
 		"manifest.json is missing":      {"model.gtir", "x"},
-		"model.gtir is missing":        {"manifest.json", `{"version":1}`},
+		"model.gtir is missing":         {"manifest.json", `{"version":1}`},
 		"version 2 is not supported":    {"manifest.json", `{"version":2}`},
 		"invalid character":             {"manifest.json", "{" + "x"},
-		"model.gtir is not UTF-8":      {"manifest.json", `{"version":1}`, "model.gtir", "\xff"},
+		"model.gtir is not UTF-8":       {"manifest.json", `{"version":1}`, "model.gtir", "\xff"},
 		"not a valid safetensors":       {"manifest.json", `{"version":1}`, "model.gtir", "x", "weights.safetensors", "?"},
 		"climbs out":                    {"../manifest.json", ""},
 		"more than the 1048576 allowed": {"manifest.json", strings.Repeat(" ", 1<<21)},
