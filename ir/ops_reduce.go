@@ -31,7 +31,7 @@ const (
 	ReduceBlock = 4096
 )
 
-// reduceRow combines the n elements get(0), …, get(n-1) in the contract's order.
+// reduceRow combines the elements of one output in the contract's order.
 func reduceRow[T number](row []T, lanes int, identity T, combine func(a, x T) T) T {
 	total := identity
 	var lane [ReduceLanes]T
