@@ -20,7 +20,7 @@ import (
 //	    total = combine(total, lane[0])
 //
 // The identity is 0 for sum, 1 for prod, -Inf (or the least integer) for amax, +Inf (or the greatest) for amin. combine(a, x) is
-// a+x, a*x, and for amax: x if x > a or x is NaN, else a (amin likewise with <). f32 is combined in f32, f64 in f64; halves are
+// a+x, a*x, and for amax and amin the scalar programs maximum(a, x) and minimum(a, x): a if a is NaN or a > x (a < x), else x. f32 is combined in f32, f64 in f64; halves are
 // widened to f32, combined in f32 and rounded once at the end; integers wrap in their own type. There is no contraction of mul and
 // add. Lanes bound the error growth of long sums and are what vector code computes anyway; code generators must follow this order
 // bit for bit. reduceRow is its definition.
@@ -105,17 +105,17 @@ func combining[T number](identity T, combine func(a, x T) T) func([]T, int) T {
 func multiply[T number](a, x T) T { return a * x }
 
 func larger[T number](a, x T) T {
-	if x > a || isNaN(x) {
-		return x
+	if isNaN(a) || a > x {
+		return a
 	}
-	return a
+	return x
 }
 
 func smaller[T number](a, x T) T {
-	if x < a || isNaN(x) {
-		return x
+	if isNaN(a) || a < x {
+		return a
 	}
-	return a
+	return x
 }
 
 var (
