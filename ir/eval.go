@@ -283,9 +283,7 @@ func (fr *frame) generic(n *Node, args []Datum) ([]Datum, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner := &frame{ev: fr.ev, ctx: fr.ctx, vals: make([]Datum, f.NumValues())}
-	inner.set(f.Body.Params, args)
-	return inner.block(f.Body)
+	return fr.ev.RunExpansion(fr.ctx, f, args)
 }
 
 func (ev *Evaluator) out() io.Writer {
@@ -293,4 +291,11 @@ func (ev *Evaluator) out() io.Writer {
 		return ev.Out
 	}
 	return os.Stdout
+}
+
+// RunExpansion evaluates what Resolve gave for a call on the same operands.
+func (ev *Evaluator) RunExpansion(ctx context.Context, f *Func, args []Datum) ([]Datum, error) {
+	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues())}
+	fr.set(f.Body.Params, args)
+	return fr.block(f.Body)
 }
