@@ -379,21 +379,21 @@ func (b *Builder) addInt(x, y *Value) *Value {
 	if m, n, ok := constInts(x, y); ok {
 		return b.Int(m + n)
 	}
-	return b.Op("add_int", x, y)
+	return b.Op("py_add", x, y)
 }
 
 func (b *Builder) mulInt(x, y *Value) *Value {
 	if m, n, ok := constInts(x, y); ok {
 		return b.Int(m * n)
 	}
-	return b.Op("mul_int", x, y)
+	return b.Op("py_mul", x, y)
 }
 
 func (b *Builder) minInt(x, y *Value) *Value {
 	if m, n, ok := constInts(x, y); ok {
 		return b.Int(min(m, n))
 	}
-	return b.Op("min_int", x, y)
+	return b.Op("py_min", x, y)
 }
 
 func constInts(x, y *Value) (m, n int, ok bool) {
