@@ -225,6 +225,8 @@ func schemaType(s string) (Param, error) {
 		return Param{Type: ir.Int}, nil
 	case "int[]":
 		return Param{Type: ir.IntList}, nil
+	case "int[][]":
+		return Param{Type: ir.ListOf(ir.IntList)}, nil
 	case "float":
 		return Param{Type: ir.Float}, nil
 	case "float[]":
