@@ -137,7 +137,7 @@ func init() {
 
 		// three operands
 		{"where", func(e grad) []*Value {
-			zero := e.like(e.g, 0)
+			zero := e.c(0)
 			return []*Value{nil, e.where(e.x, e.g, zero), e.where(e.x, zero, e.g)}
 		}},
 		{"lerp", func(e grad) []*Value {
@@ -210,27 +210,12 @@ func (e grad) div(x, y *Value) *Value                { return e.op("div", x, y) 
 func (e grad) where(c, x, y *Value) *Value           { return e.op("where", c, x, y) }
 
 // c is the constant v in the dtype and shape of the result's cotangent.
-func (e grad) c(v float64) *Value { return e.like(e.g, v) }
-
-// like is the constant v in the dtype and shape of x.
-func (e grad) like(x *Value, v float64) *Value {
-	b := e.b
-	d := b.DType(b.NeedDType(x))
-	b.NeedRank(x)
-	if x.Type.Static() {
-		return b.Op("full", b.Ints(x.Type.Shape()...), b.Float(v), d)
-	}
-	return b.Op("full", b.Op("shape", x), b.Float(v), d)
-}
+func (e grad) c(v float64) *Value { return e.b.fullLike(e.g, v) }
 
 func registerElementwise(name string, r rule) {
 	s := scalar.Lookup(name)
-	if s == nil { // TODO: becomes a BUG panic once every program is written
-		s = &scalar.Op{Name: name, Arity: 1, Takes: scalar.Floats, Doc: "Not available yet."}
-		switch name {
-		case "pow", "atan2", "hypot", "logaddexp", "xlogy":
-			s.Arity = 2
-		}
+	if s == nil {
+		panic("BUG: no scalar program for " + name)
 	}
 	op := &Op{
 		Name: name, Doc: s.Doc, Class: Elementwise, Scalar: s.Form, NoGrad: r == nil,
