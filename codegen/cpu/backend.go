@@ -1,0 +1,131 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gtc-project/gtc/ir/scalar"
+	"github.com/gtc-project/gtc/runtime/cache"
+	"github.com/gtc-project/gtc/runtime/jit"
+	"github.com/gtc-project/gtc/runtime/llvm"
+	"github.com/gtc-project/gtc/runtime/pool"
+)
+
+// loaderABI goes into every cache key; it changes when the way kernels are called does.
+const loaderABI = "1"
+
+// Options configure New. The zero value means the defaults.
+type Options struct {
+	LLVM   *llvm.LLVM   // nil: llvm.Load
+	Cache  *cache.Cache // nil: cache.Default
+	Pool   *pool.Pool   // nil: pool.Default
+	Target *llvm.Target // nil: the host
+}
+
+// Backend compiles and runs kernels. It is safe for concurrent use.
+type Backend struct {
+	llvm   *llvm.LLVM
+	cache  *cache.Cache
+	pool   *pool.Pool
+	target llvm.Target
+	passes string
+	vector int // bytes of a vector register
+
+	maps sync.Map // *scalar.Prog -> *Map
+
+	mu    sync.Mutex
+	funcs map[string]jit.Func // kernel text -> function
+}
+
+// New makes a backend. It fails where LLVM is missing or the platform cannot run the code.
+func New(o Options) (*Backend, error) {
+	if !jit.Supported {
+		return nil, errors.New("cpu: this platform is not supported; use the reference evaluator (--target=ref)")
+	}
+	if o.LLVM == nil {
+		l, err := llvm.Load()
+		if err != nil {
+			return nil, err
+		}
+		o.LLVM = l
+	}
+	if o.Cache == nil {
+		o.Cache = cache.Default()
+	}
+	if o.Pool == nil {
+		o.Pool = pool.Default()
+	}
+	b := &Backend{llvm: o.LLVM, cache: o.Cache, pool: o.Pool, target: o.LLVM.Host(), passes: llvm.Passes(o.LLVM.Version()), funcs: map[string]jit.Func{}}
+	if o.Target != nil {
+		b.target = *o.Target
+	}
+	switch {
+	case b.target.HasFeature("avx512f"):
+		b.vector = 64
+	case b.target.HasFeature("avx"):
+		b.vector = 32
+	case b.target.HasFeature("sse4.1"):
+		b.vector = 16
+	default:
+		return nil, fmt.Errorf("cpu: the CPU %s has no SSE4.1, which generated code needs; use the reference evaluator (--target=ref)", b.target.CPU)
+	}
+	return b, nil
+}
+
+// Default is the process's backend, or the error that New gives.
+var Default = sync.OnceValues(func() (*Backend, error) { return New(Options{}) })
+
+// Target is the machine that code is made for.
+func (b *Backend) Target() llvm.Target { return b.target }
+
+// object compiles LLVM text through the cache.
+func (b *Backend) object(text string) ([]byte, error) {
+	k := cache.MakeKey(text, b.target.Triple, b.target.CPU, b.target.Features, b.passes, b.llvm.Version().String(), loaderABI)
+	return b.cache.Do(k, func() ([]byte, error) {
+		return b.llvm.Compile(text, b.target, b.passes, llvm.Object)
+	})
+}
+
+// compile gives the function with the given name in LLVM text.
+func (b *Backend) compile(text, name string) (jit.Func, error) {
+	b.mu.Lock()
+	f, ok := b.funcs[text]
+	b.mu.Unlock()
+	if ok {
+		return f, nil
+	}
+	obj, err := b.object(text)
+	if err != nil {
+		return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
+	}
+	m, err := jit.Load(obj)
+	if err != nil {
+		return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
+	}
+	if f, err = m.Lookup(name); err != nil {
+		return jit.Func{}, err
+	}
+	b.mu.Lock()
+	b.funcs[text] = f
+	b.mu.Unlock()
+	return f, nil
+}
+
+// Emit compiles LLVM text of this package's kernels to another form, for --emit.
+func (b *Backend) Emit(text string, out llvm.Output) ([]byte, error) {
+	passes := b.passes
+	return b.llvm.Compile(text, b.target, passes, out)
+}
+
+// lanesFor chooses how many elements a program computes at once: one vector register of its widest type.
+func (b *Backend) lanesFor(p *scalar.Prog) int {
+	size := 1
+	for r := range p.NumRegs() {
+		if c := r - len(p.In); c >= 0 && p.Code[c].Op == scalar.Fault {
+			continue
+		}
+		size = max(size, p.TypeOf(scalar.Reg(r)).Size())
+	}
+	return b.vector / size
+}

@@ -1,0 +1,382 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/llir/llvm/ir/value"
+
+	"github.com/gtc-project/gtc/codegen/kernel"
+	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/scalar"
+	"github.com/gtc-project/gtc/runtime/jit"
+	"github.com/gtc-project/gtc/runtime/pool"
+)
+
+// Map applies a scalar program at every index of its operands.
+type Map struct {
+	backend *Backend
+	prog    *scalar.Prog
+	cost    float64  // estimated nanoseconds per element
+	kernels sync.Map // access classes -> *lazyFunc
+}
+
+// lazyFunc is compiled at first use, once.
+type lazyFunc struct {
+	once sync.Once
+	fn   jit.Func
+	err  error
+}
+
+// Elementwise gives the kernel family of a program; calls with the same program share it. Code is made at first Run per access class.
+func (b *Backend) Elementwise(p *scalar.Prog) *Map {
+	if m, ok := b.maps.Load(p); ok {
+		return m.(*Map)
+	}
+	m, _ := b.maps.LoadOrStore(p, &Map{backend: b, prog: p, cost: progCost(p)})
+	return m.(*Map)
+}
+
+// progCost estimates nanoseconds per element: memory traffic from a shared cache, plus arithmetic in vectors of eight.
+func progCost(p *scalar.Prog) float64 {
+	bytes := 0
+	for _, port := range p.In {
+		bytes += port.DType.Size()
+	}
+	for _, port := range p.Out {
+		bytes += port.DType.Size()
+	}
+	c := 0.03*float64(bytes) + 0.05*float64(len(p.Code))
+	for i := range p.Code {
+		switch op := p.Code[i].Op; {
+		case op == scalar.FRem || op == scalar.Gcd:
+			c += 20
+		case (op == scalar.Div || op == scalar.Rem) && p.Code[i].Type.IsInt():
+			c += 4
+		case op == scalar.Table:
+			c++
+		}
+	}
+	return c
+}
+
+// Work is cut into units of about unitTime; less than inlineTime in all is not shared between threads.
+const (
+	unitTime   = 100e3 // ns
+	inlineTime = 15e3
+)
+
+// perUnit is the number of elements of the given cost in one unit.
+func perUnit(cost float64, total, workers int) int {
+	if cost*float64(total) < inlineTime {
+		return total
+	}
+	n := int(unitTime / cost)
+	return max(min(n, (total+2*workers-1)/(2*workers)), 1024)
+}
+
+// Run computes outs from ins. All operands have one shape; an output may share its memory with an input only if it is the very
+// same view. The program's faults are returned as errors, and outs are then unspecified. ctx is polled between units of work.
+func (m *Map) Run(ctx context.Context, outs, ins []*ir.Array) error {
+	ops := make([]*ir.Array, 0, len(ins)+len(outs))
+	ops = append(append(ops, ins...), outs...)
+	if err := m.check(outs, ins, ops); err != nil {
+		return err
+	}
+	if outs[0].Len() == 0 {
+		return nil
+	}
+	strides := make([][]int, len(ops))
+	for i, a := range ops {
+		strides[i] = a.Strides
+	}
+	nest := kernel.NewNest(outs[0].Shape, strides...)
+	nest.SortFor(len(ins))
+	nest = nest.Collapse()
+	inner := kernel.Axis{Size: 1, Strides: ones(len(ops))}
+	if n := len(nest); n > 0 {
+		inner, nest = nest[n-1], nest[:n-1]
+	}
+	if len(nest) > maxAxes {
+		return fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
+	}
+	f, err := m.variant(inner)
+	if err != nil {
+		return err
+	}
+	err = m.launch(ctx, f, nest, inner, ops)
+	runtime.KeepAlive(ops)
+	return err
+}
+
+func ones(n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}
+
+func (m *Map) check(outs, ins, ops []*ir.Array) error {
+	if len(outs) != len(m.prog.Out) || len(ins) != len(m.prog.In) || len(outs) == 0 {
+		return fmt.Errorf("cpu: the program takes %d operands and gives %d results, got %d and %d", len(m.prog.In), len(m.prog.Out), len(ins), len(outs))
+	}
+	for i, a := range ops {
+		want := scalar.Port{}
+		if i < len(ins) {
+			want = m.prog.In[i]
+		} else {
+			want = m.prog.Out[i-len(ins)]
+			for d, s := range a.Strides {
+				if s == 0 && a.Shape[d] > 1 {
+					return fmt.Errorf("cpu: result %d has a repeated dim %d", i-len(ins), d)
+				}
+			}
+		}
+		if a.DType != want.DType {
+			return fmt.Errorf("cpu: operand %d is %s, the program wants %s", i, a.DType, want.DType)
+		}
+		if !sameShape(a.Shape, outs[0].Shape) {
+			return fmt.Errorf("cpu: operand shapes %v and %v differ", a.Shape, outs[0].Shape)
+		}
+		if err := inBounds(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sameShape(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// classes is how each operand moves along the inner axis, as text.
+func classes(inner kernel.Axis) string {
+	var sb strings.Builder
+	for _, s := range inner.Strides {
+		sb.WriteString(kernel.AccessOf(s).String())
+	}
+	return sb.String()
+}
+
+// variant is the kernel for the access classes of the inner axis.
+func (m *Map) variant(inner kernel.Axis) (jit.Func, error) {
+	v, ok := m.kernels.Load(classes(inner))
+	if !ok {
+		v, _ = m.kernels.LoadOrStore(classes(inner), &lazyFunc{})
+	}
+	l := v.(*lazyFunc)
+	l.once.Do(func() {
+		l.fn, l.err = m.backend.compile(m.Text(inner.Strides), mapName)
+	})
+	return l.fn, l.err
+}
+
+// The arguments of a map kernel with k operands:
+//
+//	word 0: number of rows; 1: elements per row; 2: fault code, set by the kernel
+//	then k pointers to the first element, k byte strides along a row, and a nest of the outer axes
+const (
+	mapName    = "map"
+	mapRows    = 0
+	mapLen     = 1
+	mapFault   = 2
+	mapPtrs    = 3
+	maxUnroll  = 4
+	shortCode  = 8  // instructions of a program that is unrolled maxUnroll times
+	mediumCode = 24 // and of one that is unrolled twice
+)
+
+// launch cuts the work into units: ranges of rows, or pieces of single rows where these are long.
+func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner kernel.Axis, ops []*ir.Array) error {
+	rows := outer.Len()
+	want := perUnit(m.cost, rows*inner.Size, m.backend.pool.Size())
+	pieces, piece := kernel.Chunks(inner.Size, want, 64)
+	rowsPer := max(1, want/max(inner.Size, 1))
+	if pieces > 1 {
+		rowsPer = 1
+	}
+	groups := (rows + rowsPer - 1) / rowsPer
+	sizes := make([]int, len(ops))
+	for i, a := range ops {
+		sizes[i] = a.DType.Size()
+	}
+	var fault atomic.Int64
+	k := len(ops)
+	unit := func(w *pool.Worker, u int) {
+		row, from := u/pieces*rowsPer, u%pieces*piece
+		args := make([]int64, mapPtrs+2*k+nestWords(k))
+		args[mapRows] = int64(min(rowsPer, rows-row))
+		args[mapLen] = int64(min(piece, inner.Size-from))
+		offsets := packNest(args[mapPtrs+2*k:], outer, sizes, row)
+		for i, a := range ops {
+			step := int64(inner.Strides[i] * sizes[i])
+			args[mapPtrs+i] = pointer(a) + offsets[i] + int64(from)*step
+			args[mapPtrs+k+i] = step
+		}
+		w.Call(f, unsafe.Pointer(&args[0]))
+		if args[mapFault] != 0 {
+			fault.CompareAndSwap(0, args[mapFault])
+		}
+	}
+	if err := m.backend.pool.Run(ctx, groups*pieces, unit); err != nil {
+		return err
+	}
+	return faultError(fault.Load())
+}
+
+// Text is the kernel's LLVM text for operands, inputs before outputs, with these inner strides in elements.
+func (m *Map) Text(strides []int) string {
+	p := m.prog
+	mod := newModule()
+	f, args := mod.kernelFunc(mapName)
+	k := len(strides)
+	w := m.backend.lanesFor(p)
+	body := &lanes{fn: f, prog: p, w: w, fault: f.newVar(ci(0))}
+	nest := &nestCode{fn: f, args: args, base: mapPtrs + 2*k}
+	ops := make([]operand, k)
+	for i := range ops {
+		ops[i].access = kernel.AccessOf(strides[i])
+		ops[i].dtype = portOf(p, i).DType
+		if ops[i].access == kernel.Strided {
+			ops[i].stride = f.word(args, mapPtrs+k+i)
+		}
+		nest.ptrs = append(nest.ptrs, f.newVar(f.b.NewIntToPtr(f.word(args, mapPtrs+i), bytePtr)))
+	}
+	rows, n := f.word(args, mapRows), f.word(args, mapLen)
+	spare := newSpare(f, ops, w)
+	f.loop(ci(0), rows, ci(1), func(value.Value) {
+		for i := range ops {
+			ops[i].base = nest.ptrs[i].get()
+		}
+		body.row(ops, n, spare)
+		nest.advance()
+	})
+	f.b.NewStore(body.fault.get(), f.b.NewGetElementPtr(i64, args, ci(mapFault)))
+	f.done(nil)
+	return mod.text()
+}
+
+func portOf(p *scalar.Prog, i int) scalar.Port {
+	if i < len(p.In) {
+		return p.In[i]
+	}
+	return p.Out[i-len(p.In)]
+}
+
+// spare is stack memory for one vector of each operand: the last elements of a row pass through it, so that a kernel holds the
+// program once and touches no memory beyond its operands.
+type spare []value.Value
+
+func newSpare(f *fn, ops []operand, w int) spare {
+	s := make(spare, len(ops))
+	for i, o := range ops {
+		if o.access != kernel.Repeat {
+			s[i] = f.scratch(memType(o.dtype), w)
+		}
+	}
+	return s
+}
+
+// row applies the program to the n elements of one row.
+func (l *lanes) row(ops []operand, n value.Value, s spare) {
+	ins := len(l.prog.In)
+	repeated := make([]value.Value, ins)
+	for i, o := range ops[:ins] {
+		if o.access == kernel.Repeat {
+			repeated[i] = l.loadLanes(o, ci(0))
+		}
+	}
+	once := func(ops []operand, i value.Value) {
+		in := make([]value.Value, ins)
+		for k, o := range ops[:ins] {
+			if in[k] = repeated[k]; in[k] == nil {
+				in[k] = l.loadLanes(o, i)
+			}
+		}
+		for k, v := range l.run(in) {
+			l.storeLanes(ops[ins+k], i, v)
+		}
+	}
+	start := value.Value(ci(0))
+	if u := unroll(l.prog); u > 1 {
+		block := ci(u * l.w)
+		start = l.while(start, func(i value.Value) value.Value { return l.lessEqual(l.add(i, block), n) }, func(i value.Value) value.Value {
+			for k := range u {
+				once(ops, l.add(i, ci(k*l.w)))
+			}
+			return l.add(i, block)
+		})
+	}
+	step := ci(l.w)
+	l.while(start, func(i value.Value) value.Value { return l.less(i, n) }, func(i value.Value) value.Value {
+		left := l.sub(n, i)
+		full := l.lessEqual(step, left)
+		l.when(full, func() {}, func() { l.fillSpare(ops[:ins], i, left, s) })
+		near := make([]operand, len(ops))
+		for k, o := range ops {
+			near[k] = o
+			if s[k] == nil {
+				continue
+			}
+			near[k].base = l.b.NewSelect(full, l.element(o, i), s[k])
+			if o.access == kernel.Strided {
+				near[k].stride = l.b.NewSelect(full, o.stride, ci(o.dtype.Size()))
+			}
+		}
+		once(near, ci(0))
+		l.when(full, func() {}, func() { l.drainSpare(ops[ins:], i, left, s[ins:]) })
+		return l.add(i, step)
+	})
+}
+
+func unroll(p *scalar.Prog) int {
+	switch {
+	case len(p.Code) <= shortCode:
+		return maxUnroll
+	case len(p.Code) <= mediumCode:
+		return 2
+	}
+	return 1
+}
+
+// fillSpare copies the last left elements of each input, from i on, and repeats the very last in the unused lanes, so that these
+// raise no faults of their own.
+func (l *lanes) fillSpare(ops []operand, i, left value.Value, s spare) {
+	last := l.sub(left, ci(1))
+	l.loop(ci(0), ci(l.w), ci(1), func(j value.Value) {
+		from := l.add(i, l.min(j, last))
+		for k, o := range ops {
+			if s[k] != nil {
+				l.copyElement(l.at(s[k], l.mul(j, ci(o.dtype.Size()))), l.element(o, from), o)
+			}
+		}
+	})
+}
+
+// drainSpare copies the first left elements of each output to their places.
+func (l *lanes) drainSpare(ops []operand, i, left value.Value, s spare) {
+	l.loop(ci(0), left, ci(1), func(j value.Value) {
+		for k, o := range ops {
+			l.copyElement(l.element(o, l.add(i, j)), l.at(s[k], l.mul(j, ci(o.dtype.Size()))), o)
+		}
+	})
+}
+
+func (f *fn) copyElement(to, from value.Value, o operand) {
+	size := o.dtype.Size()
+	f.store(f.load(memType(o.dtype), from, size), to, size)
+}
