@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gtc-project/gtc/internal/driver"
+)
+
+// modelFlags adds the options that every command with a MODEL takes, and gives where they are kept.
+func modelFlags(c *cobra.Command) *driver.Options {
+	o := &driver.Options{}
+	f := c.Flags()
+	f.StringVar(&o.Entry, "entry", "", "the function or class to use, or a class with arguments: 'Net(width=8)' (default: forward)")
+	f.StringVar(&o.Weights, "weights", "", "a module's weights: FILE (.safetensors or .npz) or random:SEED")
+	f.StringVar(&o.Inputs, "inputs", "", "a .npz file with one array per parameter")
+	f.StringArrayVar(&o.Input, "input", nil, "one argument: name=FILE.npy, or name=f32[1,28,28] for a signature; repeatable")
+	f.StringArrayVar(&o.Dynamic, "dynamic", nil, "make a size symbolic: name:0; repeatable")
+	f.StringVar(&o.Target, "target", "", "cpu, interp (the reference evaluator) or cuda (default: cpu where LLVM is found)")
+	f.BoolVar(&o.Emulate, "emulate", false, "with --target=cuda: run on the emulator instead of a GPU")
+	f.StringVar(&o.Arch, "arch", "native", "what machine code is made for: native, x86-64-v3, aarch64, sm_80, …")
+	f.IntVar(&o.Threads, "threads", 0, "number of threads (default: one per processor)")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random stream")
+	f.Var((*sizeFlag)(&o.MemoryBudget), "memory-budget", "recompute instead of keeping values until the planned peak fits, for example 512MiB")
+	f.BoolVar(&o.Train, "train", false, "run module classes in training mode")
+	o.Warn = func(line string) { fmt.Fprintln(c.ErrOrStderr(), "gtc: "+line) }
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if err := o.Check(); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	return o
+}
+
+// sizeFlag is a flag that holds a number of bytes.
+type sizeFlag int64
+
+func (s *sizeFlag) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return fmt.Sprint(int64(*s))
+}
+
+func (s *sizeFlag) Set(text string) error {
+	n, err := driver.ParseSize(text)
+	*s = sizeFlag(n)
+	return err
+}
+
+func (s *sizeFlag) Type() string { return "SIZE" }

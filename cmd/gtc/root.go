@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the work failed; the message says why
+	exitUsage  = 2 // wrong usage; only then usage text is printed
+)
+
+// usageError is an error of how the command was called, found while it runs.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Main runs the command line and gives the exit code. Results go to stdout, everything else to stderr.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			reportPanic(stderr, r)
+			code = exitFailed
+		}
+	}()
+	root := rootCommand()
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(stderr, "gtc: %s\n", strings.TrimSpace(err.Error()))
+	var usage usageError
+	if !started || errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "\n%s", cmd.UsageString())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// reportPanic words a bug of ours. The stack is only for those who look for it.
+func reportPanic(stderr io.Writer, r any) {
+	text := strings.TrimPrefix(fmt.Sprint(r), "BUG: ")
+	if len(text) > 2000 {
+		text = text[:2000] + "…"
+	}
+	fmt.Fprintf(stderr, "gtc: internal error: %s\nThis is a bug in gtc. Please report it together with the model and the command line; GTC_DEBUG=stack prints where it happened.\n", text)
+	if strings.Contains(os.Getenv("GTC_DEBUG"), "stack") {
+		_, _ = stderr.Write(debug.Stack())
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gtc",
+		Short: "A graph compiler and tracing JIT with PyTorch's semantics",
+		Long: `gtc compiles and runs models with PyTorch's semantics: scripts in TorchScript's subset of Python, its own IR, and packages.
+
+A MODEL is net.py or net.gts (script), net.gtir (IR text) or net.gtc (package), told apart by content first and name second.
+Arrays are NumPy's .npy and .npz files.`,
+		Example:       "  gtc run net.py --inputs in.npz --outputs out.npz\n  gtc doctor",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("a command is needed")
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		runCommand(), benchCommand(), compileCommand(), traceCommand(), infoCommand(), dotCommand(), optCommand(), fmtCommand(),
+		opsCommand(), bisectCommand(), serveCommand(), doctorCommand(),
+	)
+	return root
+}
+
+// oneModel demands exactly one positional argument, the model.
+func oneModel(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usagef("a MODEL is needed: a .py, .gts, .gtir or .gtc file")
+	case 1:
+		return nil
+	}
+	return usagef("one MODEL is needed, got %d arguments: %s", len(args), strings.Join(args, " "))
+}
+
+// notAvailable is the command body of what a build does not offer yet.
+func notAvailable(what string) func(*cobra.Command, []string) error {
+	return func(*cobra.Command, []string) error {
+		return fmt.Errorf("%s is not available yet in this version", what)
+	}
+}
+
+// printJSON writes v as indented JSON and a newline.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,173 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/gtc-project/gtc/internal/atomicfile"
+	"github.com/gtc-project/gtc/internal/pkgfile"
+	"github.com/gtc-project/gtc/internal/safetensors"
+	"github.com/gtc-project/gtc/ir"
+)
+
+// Emit says what Compile makes.
+type Emit struct {
+	Form       string // package, ir, so, obj, llvm, asm, ptx, go; "" goes by Output's name
+	Output     string // "" is Stdout, for text only
+	Passes     string
+	PrintAfter string
+	TimePasses bool
+	Stdout     io.Writer
+	Stderr     io.Writer
+}
+
+// forms maps file extensions to forms.
+var forms = map[string]string{".gtc": "package", ".gtir": "ir", ".so": "so", ".o": "obj", ".ll": "llvm", ".s": "asm", ".ptx": "ptx", ".go": "go"}
+
+// Check settles the form and finds options that can never be right.
+func (e *Emit) Check() error {
+	if e.Form == "" {
+		if e.Form = forms[filepath.Ext(e.Output)]; e.Form == "" {
+			e.Form = "package"
+		}
+	}
+	switch e.Form {
+	case "package", "so", "obj":
+		if e.Output == "" {
+			return fmt.Errorf("--emit=%s needs -o FILE", e.Form)
+		}
+	case "ir", "llvm", "asm", "ptx", "go":
+	default:
+		return fmt.Errorf("--emit=%s is not known; the forms are package, ir, so, obj, llvm, asm, ptx and go", shortText(e.Form))
+	}
+	return nil
+}
+
+// Compile makes a file of a model.
+func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
+	if e.Form != "package" && e.Form != "ir" {
+		return fmt.Errorf("--emit=%s is not available yet in this version; package and ir are", e.Form)
+	}
+	m, err := Load(path, o)
+	if err != nil {
+		return err
+	}
+	f, err := m.shape(o, e.Passes)
+	if err != nil {
+		return err
+	}
+	if e.Form == "package" {
+		weights := make([]safetensors.Named, len(m.Weights))
+		for i, w := range m.Weights {
+			weights[i] = safetensors.Named{Name: w.Name, Array: w.Array}
+		}
+		manifest := pkgfile.Manifest{Producer: "gtc", Source: filepath.Base(path), Entry: f.Name}
+		return pkgfile.Write(e.Output, manifest, printIR(f), weights)
+	}
+	if e.Output != "" {
+		return atomicfile.WriteBytes(e.Output, []byte(printIR(f)))
+	}
+	_, err = io.WriteString(e.Stdout, printIR(f))
+	return err
+}
+
+// shape gives the model's function as the options want it: differentiated with Grad, specialised where there is a signature, optimised
+// where passes are named or it is specialised.
+func (m *Model) shape(o *Options, passes string) (*ir.Func, error) {
+	f := m.Func
+	if o.Grad {
+		g, err := gradient(f)
+		if err != nil {
+			return nil, err
+		}
+		f = g
+	}
+	if len(o.Input) > 0 || o.Inputs != "" {
+		types, err := Signature(m.Params, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range m.Weights {
+			types = append(types, w.Array.Type())
+		}
+		for _, p := range f.Body.Params[len(types):] {
+			types = append(types, p.Type) // cotangents
+		}
+		if f, err = specialise(f, types); err != nil {
+			return nil, err
+		}
+	}
+	if passes != "" {
+		f = f.Clone()
+		if err := runPasses(f, passes); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Drawing says how Draw draws.
+type Drawing struct {
+	After  string // a pass
+	Format string // dot, svg, png; "" goes by Output's name
+	Output string // "" only returns the drawing
+}
+
+// Check settles the format.
+func (d *Drawing) Check() error {
+	if d.Format == "" {
+		d.Format = strings.TrimPrefix(filepath.Ext(d.Output), ".")
+	}
+	switch d.Format {
+	case "":
+		d.Format = "dot"
+	case "gv":
+		d.Format = "dot"
+	case "dot", "svg", "png":
+	default:
+		return fmt.Errorf("format %q is not known; the formats are dot, svg and png", shortText(d.Format))
+	}
+	return nil
+}
+
+// Draw draws a model's graph.
+func Draw(ctx context.Context, path string, o *Options, d *Drawing) ([]byte, error) {
+	m, err := Load(path, o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := m.shape(o, d.After)
+	if err != nil {
+		return nil, err
+	}
+	data := []byte(dot(f))
+	if d.Format != "dot" {
+		if data, err = graphviz(ctx, data, d.Format); err != nil {
+			return nil, err
+		}
+	}
+	if d.Output != "" {
+		return data, atomicfile.WriteBytes(d.Output, data)
+	}
+	return data, nil
+}
+
+func graphviz(ctx context.Context, text []byte, format string) ([]byte, error) {
+	bin, err := exec.LookPath("dot")
+	if err != nil {
+		return nil, fmt.Errorf("the format %s needs Graphviz's dot: apt-get install graphviz, or write --format dot", format)
+	}
+	c := exec.CommandContext(ctx, bin, "-T"+format)
+	c.Stdin = strings.NewReader(string(text))
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("dot failed: %w: %s", err, shortText(errs.String()))
+	}
+	return out, nil
+}
