@@ -36,3 +36,6 @@ type engine interface {
 }
 
 func newEngine(o *Options, fallback bool) (engine, error) { return nil, errLater }
+
+// Available says why a target cannot be used on this machine; nil where it can.
+func Available(o *Options) error { return errLater }
