@@ -85,3 +85,77 @@ func TestAccuracyF32(t *testing.T) {
 		}
 	}
 }
+
+// Zeros keep their sign, infinities and NaN have the values of C99's Annex F, which Go's math package also follows.
+func TestSpecialValues(t *testing.T) {
+	special := []float64{0, nz, inf, -inf, nan, 1, -1, 2, -2, 0x1p-149, -0x1p-149, 0x1p127, -0x1p127}
+	for _, d := range []dtype.DType{dtype.F32, dtype.F64} {
+		for op, ref := range refs {
+			for _, x := range special {
+				want := ref(x)
+				if op == "lgamma" && math.IsInf(x, -1) {
+					want = inf // Go's Lgamma(-Inf) is -Inf; C's is +Inf
+				}
+				got := eval(t, op, d, x)
+				switch {
+				case math.IsNaN(want) || math.IsInf(want, 0) || want == 0 || want == 1:
+					if d == dtype.F32 {
+						want = float64(float32(want))
+					}
+					requireSame(t, want, got, "%s %s %g", op, d, x)
+				case math.IsNaN(got), math.Signbit(got) != math.Signbit(want):
+					t.Errorf("%s %s %g: got %v, want %v", op, d, x, got, want)
+				}
+			}
+		}
+		two := map[string]func(x, y float64) float64{"pow": math.Pow, "atan2": math.Atan2, "hypot": math.Hypot, "fmod": math.Mod}
+		pairs := append([]float64{3, -3, 0.5, -0.5, 1e30, -1e30}, special...)
+		for op, ref := range two {
+			for _, x := range pairs {
+				for _, y := range pairs {
+					want := ref(x, y)
+					if d == dtype.F32 {
+						want = float64(float32(ref(float64(float32(x)), float64(float32(y)))))
+					}
+					got := eval(t, op, d, x, y)
+					if math.IsNaN(want) || math.IsInf(want, 0) || want == 0 || math.IsNaN(got) {
+						requireSame(t, want, got, "%s %s %g %g", op, d, x, y)
+					} else {
+						require.InEpsilon(t, want, got, 1e-6, "%s %s %g %g", op, d, x, y)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMoreSpecialValues(t *testing.T) {
+	for _, d := range []dtype.DType{dtype.F32, dtype.F64} {
+		for _, c := range []struct {
+			op   string
+			args []float64
+			want float64
+		}{
+			{"digamma", []float64{0}, -inf}, {"digamma", []float64{nz}, inf}, {"digamma", []float64{-3}, nan},
+			{"digamma", []float64{inf}, inf}, {"digamma", []float64{nan}, nan},
+			{"trigamma", []float64{0}, inf}, {"trigamma", []float64{inf}, 0}, {"trigamma", []float64{nan}, nan},
+			{"i0", []float64{0}, 1}, {"i0", []float64{-inf}, inf}, {"i0", []float64{nan}, nan},
+			{"i1", []float64{nz}, nz}, {"i1", []float64{-inf}, -inf}, {"i1", []float64{nan}, nan},
+			{"logaddexp", []float64{-inf, -inf}, -inf}, {"logaddexp", []float64{inf, inf}, inf},
+			{"logaddexp", []float64{inf, -inf}, inf}, {"logaddexp", []float64{3, -inf}, 3},
+			{"logaddexp", []float64{nan, 1}, nan}, {"logaddexp", []float64{inf, nan}, nan},
+			{"xlogy", []float64{0, 0}, 0}, {"xlogy", []float64{0, -1}, 0}, {"xlogy", []float64{0, nan}, nan},
+			{"xlogy", []float64{nan, 1}, nan}, {"xlogy", []float64{2, 0}, -inf},
+			{"pow", []float64{10, 3}, 1000}, {"pow", []float64{-2, 3}, -8}, {"pow", []float64{-8, 1.0 / 3}, nan},
+			{"log10", []float64{1000}, 3}, {"log2", []float64{0.125}, -3}, {"exp2", []float64{10}, 1024},
+			{"sigmoid", []float64{-inf}, 0}, {"sigmoid", []float64{inf}, 1}, {"sigmoid", []float64{0}, 0.5},
+		} {
+			requireSame(t, c.want, eval(t, c.op, d, c.args...), "%s %s %v", c.op, d, c.args)
+		}
+	}
+	require.Equal(t, 81.0, eval(t, "pow", dtype.I64, -3, 4))
+	require.Equal(t, 0.0, eval(t, "pow", dtype.I64, 2, 64))
+	require.Equal(t, 0.0, eval(t, "pow", dtype.I32, 2, -1))
+	require.Equal(t, -1.0, eval(t, "pow", dtype.I32, -1, -3))
+	require.Equal(t, 243.0, eval(t, "pow", dtype.U8, 3, 69), "3^69 mod 256")
+}

@@ -90,11 +90,11 @@ func sigmoidForm(b *Builder, dt dtype.DType, a ...Value) Value {
 func (b *Builder) tanh32(x Value) Value {
 	a := b.Abs(x)
 	z := b.Mul(x, x)
-	small := b.Add(x, b.Mul(b.Mul(x, z), b.poly(z, tanhQ32)))
+	small := b.Add(a, b.Mul(b.Mul(a, z), b.poly(z, tanhQ32)))
 	one := b.k(x, 1)
 	e := b.exp32(b.Add(a, a))
-	large := b.copysign(b.Sub(one, b.Div(b.k(x, 2), b.Add(e, one))), x)
-	return b.Select(b.LT(a, b.k(x, 0.625)), small, large)
+	large := b.Sub(one, b.Div(b.k(x, 2), b.Add(e, one)))
+	return b.copysign(b.Select(b.LT(a, b.k(x, 0.625)), small, large), x)
 }
 
 func (b *Builder) tanh64(x Value) Value {

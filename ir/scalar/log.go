@@ -131,7 +131,8 @@ func powForm(b *Builder, dt dtype.DType, a ...Value) Value {
 		return b.powFloat(a[0], a[1], func(x, y Value) Value {
 			l := b.addLn2From(x)
 			p := b.twoProd(l.hi, y)
-			return b.expSum(dd{p.hi, b.Add(p.lo, b.Mul(l.lo, y))}, 0, expQ64)
+			lo := b.clamp(b.Add(p.lo, b.Mul(l.lo, y)), -1, 1) // more where p.hi is far out of range
+			return b.expSum(dd{p.hi, lo}, 0, expQ64)
 		})
 	}
 	return b.Convert(f32, b.powFloat(b.Convert(f64, a[0]), b.Convert(f64, a[1]), func(x, y Value) Value {

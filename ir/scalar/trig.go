@@ -33,6 +33,7 @@ func trigForm(f func(b *Builder, t trig) Value) Form {
 		r, q := b.reduce32(x)
 		z := b.Mul(r, r)
 		sin := b.Add(r, b.Mul(b.Mul(r, z), b.poly(z, sinQMid)))
+		sin = b.Select(b.EQ(x, b.F(f64, 0)), x, sin)
 		return f(b, trig{sin, b.cosKernel(dd{r, b.F(f64, 0)}, cosQMid), q})
 	}), func(b *Builder, x Value) Value {
 		r, q := b.reduce64(x)
