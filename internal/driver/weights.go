@@ -1,0 +1,159 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gtc-project/gtc/internal/npz"
+	"github.com/gtc-project/gtc/internal/safetensors"
+	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
+)
+
+// WeightSpec is an entry of a module's state dict.
+type WeightSpec struct {
+	Name   string // weight names as in PyTorch: "conv1.weight"
+	DType  dtype.DType
+	Shape  []int
+	Buffer bool // no gradient: running statistics and the like
+}
+
+// LoadWeights gives every entry of a state dict its value, from a file (.safetensors or .npz, told apart by content) or at random
+// (random:SEED). Missing, extra and misshapen entries are one error that lists all of them.
+func LoadWeights(source string, specs []WeightSpec) ([]Weight, error) {
+	if seed, ok := strings.CutPrefix(source, "random:"); ok {
+		n, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("--weights %s: the seed is no number; write for example random:1", shortText(source))
+		}
+		return randomWeights(specs, n)
+	}
+	if source == "" {
+		if len(specs) == 0 {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("the module has %d weights (%s, …); give them with --weights FILE.safetensors, FILE.npz or random:SEED", len(specs), specs[0].Name)
+	}
+	file, done, err := openWeights(source)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return readWeights(source, file, specs)
+}
+
+// openWeights opens a file of named arrays by its content.
+func openWeights(path string) (Arrays, func(), error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open weights: %w", err)
+	}
+	var start [4]byte
+	_, err = io.ReadFull(f, start[:])
+	f.Close()
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, nil, fmt.Errorf("cannot read weights: %w", err)
+	}
+	switch {
+	case strings.HasSuffix(path, ".pth"), strings.HasSuffix(path, ".pt"):
+		return nil, nil, fmt.Errorf("%s: PyTorch's pickled files are not supported by this version; save the state dict with safetensors.torch.save_file or numpy.savez", path)
+	case string(start[:2]) == "PK":
+		z, err := npz.Open(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, func() { _ = z.Close() }, nil
+	}
+	s, err := safetensors.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() { _ = s.Close() }, nil
+}
+
+func readWeights(path string, file Arrays, specs []WeightSpec) ([]Weight, error) {
+	var problems []string
+	extra := map[string]bool{}
+	for _, n := range file.Names() {
+		extra[n] = true
+	}
+	out := make([]Weight, 0, len(specs))
+	for _, s := range specs {
+		if !extra[s.Name] {
+			problems = append(problems, "missing: "+s.Name)
+			continue
+		}
+		delete(extra, s.Name)
+		a, err := file.Read(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if a, err = fit(a, s); err != nil {
+			problems = append(problems, s.Name+": "+err.Error())
+			continue
+		}
+		out = append(out, Weight{Name: s.Name, Array: a, Trainable: !s.Buffer && s.DType.IsFloat()})
+	}
+	for _, n := range file.Names() {
+		if extra[n] {
+			problems = append(problems, "not in the module: "+shortText(n))
+		}
+	}
+	if len(problems) > 0 {
+		const most = 50
+		if n := len(problems); n > most {
+			problems = append(problems[:most], fmt.Sprintf("and %d more", n-most))
+		}
+		return nil, fmt.Errorf("%s: the weights do not fit the module:\n  %s", path, strings.Join(problems, "\n  "))
+	}
+	return out, nil
+}
+
+// fit converts an array between floating-point types, as loading a state dict in PyTorch does, and checks the rest.
+func fit(a *ir.Array, s WeightSpec) (*ir.Array, error) {
+	if !slices.Equal(a.Shape, s.Shape) {
+		return nil, fmt.Errorf("the shape is %v, the module's is %v", a.Shape, s.Shape)
+	}
+	switch {
+	case a.DType == s.DType:
+		return a, nil
+	case a.DType.IsFloat() && s.DType.IsFloat():
+		return ir.FromFloats(s.DType, s.Shape, a.Floats()), nil
+	}
+	return nil, fmt.Errorf("the dtype is %s, the module's is %s", a.DType.Torch(), s.DType.Torch())
+}
+
+// randomWeights makes weights of a size that keeps activations in bounds: matrices uniform within ±1/sqrt(fan in), scales of norms and
+// variances one, everything else zero.
+func randomWeights(specs []WeightSpec, seed uint64) ([]Weight, error) {
+	rng := newRandom(seed)
+	out := make([]Weight, len(specs))
+	for i, s := range specs {
+		a, err := ir.TryNewArray(s.DType, s.Shape)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("weight %s", s.Name), err)
+		}
+		fanIn := 1
+		for _, n := range s.Shape[min(1, len(s.Shape)):] {
+			fanIn *= n
+		}
+		last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+		for k := range a.Len() {
+			switch {
+			case !s.DType.IsFloat():
+			case len(s.Shape) > 1:
+				a.SetFloat(k, (2*rng.unit()-1)/math.Sqrt(float64(max(fanIn, 1))))
+			case last == "weight" || last == "running_var":
+				a.SetFloat(k, 1)
+			}
+		}
+		out[i] = Weight{Name: s.Name, Array: a, Trainable: !s.Buffer && s.DType.IsFloat()}
+	}
+	return out, nil
+}
