@@ -19,7 +19,7 @@ func (b *Builder) erf32(x Value) Value {
 	a, one := b.Abs(x), b.k(x, 1)
 	small := b.Add(x, b.Mul(x, b.poly(b.Mul(x, x), erfP32)))
 	c := b.clamp(a, 0.95, 4.05)
-	large := b.copysign(b.Sub(one, b.exp32(b.Neg(b.poly(c, erfLog32)))), x)
+	large := b.copysign(b.Sub(one, b.exp32Small(b.Neg(b.poly(c, erfLog32)))), x)
 	return b.Select(b.GT(a, one), large, small)
 }
 

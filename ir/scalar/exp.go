@@ -26,9 +26,19 @@ var _ = register(
 func (b *Builder) exp32(x Value) Value {
 	x = b.clamp(x, -104, 89)
 	n, ni := b.roundSmall(b.Mul(x, b.k(x, math.Log2E)))
+	return b.scale(b.exp32Reduced(x, n), ni)
+}
+
+// exp32Small is e^x for |x| <= 80, where 2^n is a normal number and no clamping is needed.
+func (b *Builder) exp32Small(x Value) Value {
+	n, ni := b.roundSmall(b.Mul(x, b.k(x, math.Log2E)))
+	return b.Mul(b.exp32Reduced(x, n), b.pow2(f32, ni))
+}
+
+// exp32Reduced is e^(x - n ln 2).
+func (b *Builder) exp32Reduced(x, n Value) Value {
 	r := b.Sub(b.Sub(x, b.Mul(n, b.k(x, ln2Hi32))), b.Mul(n, b.k(x, ln2Lo32)))
-	p := b.Add(r, b.Mul(b.Mul(r, r), b.poly(r, expQ32)))
-	return b.scale(b.Add(b.k(x, 1), p), ni)
+	return b.Add(b.k(x, 1), b.Add(r, b.Mul(b.Mul(r, r), b.poly(r, expQ32))))
 }
 
 // exp64 is e^x * 2^shift; only the product need be in range.
@@ -92,7 +102,8 @@ func (b *Builder) tanh32(x Value) Value {
 	z := b.Mul(x, x)
 	small := b.Add(a, b.Mul(b.Mul(a, z), b.poly(z, tanhQ32)))
 	one := b.k(x, 1)
-	e := b.exp32(b.Add(a, a))
+	c := b.Select(b.GT(a, b.k(x, 10)), b.k(x, 10), a) // tanh(10) rounds to 1
+	e := b.exp32Small(b.Add(c, c))
 	large := b.Sub(one, b.Div(b.k(x, 2), b.Add(e, one)))
 	return b.copysign(b.Select(b.LT(a, b.k(x, 0.625)), small, large), x)
 }

@@ -24,11 +24,17 @@ var _ = register(
 				return b.ddSum(b.ddAdd(dd{k, b.F(f64, 0)}, m))
 			})
 		}), "The logarithm to base 2; exact for powers of 2."},
-	Op{"log10", 1, Floats, false, viaF64(func(b *Builder, a []Value) Value {
-		return b.logCases(a[0], func(f, k Value) Value {
-			return b.ddSum(b.ddMul(b.addLn2(b.logDD(f), k), b.ddOf(invLn10, invLn10Lo)))
-		})
-	}), "The logarithm to base 10; exact for powers of 10."},
+	Op{"log10", 1, Floats, false, byType(
+		rounded(func(b *Builder, x Value) Value {
+			return b.logCases(x, func(f, k Value) Value {
+				return b.Mul(b.logSum(f, k, b.F(f64, 0)), b.F(f64, invLn10))
+			})
+		}),
+		func(b *Builder, x Value) Value {
+			return b.logCases(x, func(f, k Value) Value {
+				return b.ddSum(b.ddMul(b.addLn2(b.logDD(f), k), b.ddOf(invLn10, invLn10Lo)))
+			})
+		}), "The logarithm to base 10; exact for powers of 10."},
 	Op{"pow", 2, Numbers, false, powForm, "x^y by C99's cases; integers wrap, and a negative exponent gives 0 unless |x| = 1."},
 	Op{"logaddexp", 2, Floats, false, viaF64(func(b *Builder, a []Value) Value { return b.logaddexp(a[0], a[1]) }), "ln(e^x + e^y)."},
 	Op{"xlogy", 2, Floats, false, xlogyForm, "x ln y; 0 for x = 0 unless y is NaN."},
