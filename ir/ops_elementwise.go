@@ -273,7 +273,7 @@ func inferElementwise(c *Call, s *scalar.Op) ([]Type, error) {
 		}
 	}
 	if d != dtype.Invalid && !s.Takes.Has(d) {
-		return nil, c.Errorf("%q not implemented for '%s' tensors; it takes %s", s.Name, d.Torch(), s.Takes)
+		return nil, c.Errorf("not implemented for '%s' tensors; it takes %s", d.Torch(), s.Takes)
 	}
 	shape.DType = d
 	if s.Bool {
