@@ -13,10 +13,10 @@ var errLater = errors.New("not available yet in this version")
 func loadScript(path string, src []byte, o *Options) (*Model, error) { return nil, errLater }
 
 // parseIR reads IR text.
-func parseIR(path string, src []byte) ([]*ir.Func, error) { return nil, errLater }
+func parseIR(path string, src []byte) ([]*ir.Func, error) { return ir.ParseString(path, string(src)) }
 
 // printIR writes IR text.
-func printIR(f *ir.Func) string { return "" }
+func printIR(f *ir.Func) string { return f.String() }
 
 // gradient is the function that takes f's parameters and a cotangent per result, and gives a gradient per parameter.
 func gradient(f *ir.Func) (*ir.Func, error) { return nil, errLater }
@@ -35,7 +35,14 @@ type engine interface {
 	run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error)
 }
 
-func newEngine(o *Options, fallback bool) (engine, error) { return nil, errLater }
+func newEngine(o *Options, fallback bool) (engine, error) { return interp{}, nil }
+
+type interp struct{}
+
+func (interp) run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
+	ev := &ir.Evaluator{RNG: ir.RNG{Seed: seed}}
+	return ev.Run(ctx, f, args...)
+}
 
 // Available says why a target cannot be used on this machine; nil where it can.
 func Available(o *Options) error { return errLater }
