@@ -1,0 +1,158 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gtc-project/gtc/ir"
+)
+
+// In-place operations. Each computes its new value out of place, then writes it through the view: source and destination may overlap. The gradient
+// history of a storage that was written to is a flat tensor (storage.base): a write scatters the new value's history into it, and every handle of
+// the storage reads its own history out of it again (viewOfBase), whichever view it is.
+
+// InPlace runs the aten function name out of place on t and args and writes the result into t, as PyTorch's t.name_(…) does: the result is converted to t's
+// dtype, which must be of no lower category, and broadcast to t's shape. It gives t, or a tensor that holds the error.
+func (t *Tensor) InPlace(name string, args ...any) *Tensor {
+	r := Call(name, append([]any{t}, args...)...)
+	if r.err != nil {
+		return r
+	}
+	return t.assign(name+"_", r)
+}
+
+// CopyFrom writes src, converted and broadcast, into t; it gives t.
+func (t *Tensor) CopyFrom(src *Tensor) *Tensor { return t.InPlace("copy", src) }
+
+// Fill writes one number to all elements of t; it gives t.
+func (t *Tensor) Fill(v any) *Tensor { return t.InPlace("fill", v) }
+
+// assign writes r into t.
+func (t *Tensor) assign(op string, r *Tensor) *Tensor {
+	fail := func(format string, args ...any) *Tensor {
+		return failed(&opError{op: op, where: callerLine(), err: fmt.Errorf(format, args...)})
+	}
+	switch {
+	case r.arr.DType.Category() > t.arr.DType.Category():
+		return fail("result type %s can't be cast to the desired output type %s", r.arr.DType, t.arr.DType)
+	case fmt.Sprint(r.arr.Shape) != fmt.Sprint(t.arr.Shape):
+		return fail("output with shape %v doesn't match the broadcast shape %v", t.arr.Shape, r.arr.Shape)
+	case t.leaf != nil && (t.scope == nil || !t.scope.noGrad):
+		return fail("a leaf tensor that requires a gradient is being used in an in-place operation: use NoGrad(t), or clone it")
+	case repeats(t.arr):
+		return fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location: clone it before writing")
+	}
+	if r.arr.DType != t.arr.DType {
+		if r = r.To(t.arr.DType); r.err != nil {
+			return r
+		}
+	}
+	if err := t.writeHistory(r); err != nil {
+		return failed(err)
+	}
+	copyInto(t.arr, r.arr)
+	t.version = t.store.version.Add(1)
+	if tr := t.scope.Tracer(); tr != nil {
+		if err := tr.Write(t, r); err != nil {
+			return failed(err)
+		}
+	}
+	return t
+}
+
+// writeHistory records how the storage's value now depends on r's.
+func (t *Tensor) writeHistory(r *Tensor) error {
+	if t.scope != nil && t.scope.noGrad {
+		return nil
+	}
+	rh, th := r.history(), t.history()
+	if rh == nil && th == nil && t.store.base == nil {
+		return nil
+	}
+	if t.coversStorage() {
+		// everything is overwritten: the old history ends here
+		t.hist = rh
+		if rh == nil {
+			t.store.base = nil
+			return nil
+		}
+		flat := Call("reshape", r, []int{-1})
+		t.store.base = flat.hist
+		return flat.err
+	}
+	base := t.baseTensor()
+	next := Call("as_strided_scatter", base, r, t.arr.Shape, t.arr.Strides, t.arr.Offset)
+	if next.err != nil {
+		return next.err
+	}
+	t.store.base = next.hist
+	// other handles, and t itself, read their history out of the base from now on
+	t.hist = viewHistory(t, next)
+	return nil
+}
+
+// coversStorage reports whether t is its whole storage in order.
+func (t *Tensor) coversStorage() bool {
+	return t.arr.Offset == 0 && t.arr.IsContiguous() && t.arr.Len() == t.store.size
+}
+
+// baseTensor is a copy of the whole storage as a flat tensor, with its gradient history.
+func (t *Tensor) baseTensor() *Tensor {
+	flat := t.arr.View([]int{t.store.size}, []int{1}, 0).Copy()
+	b := FromArray(flat)
+	b.scope = t.scope
+	switch {
+	case t.store.base != nil:
+		b.hist = t.store.base
+	case t.history() != nil:
+		// the first write to a storage whose value was computed: its history is t's, put in its place
+		b = Call("as_strided_scatter", b, t, t.arr.Shape, t.arr.Strides, t.arr.Offset)
+	}
+	return b
+}
+
+// viewOfBase is the history of a handle whose storage was written to after the handle was made.
+func viewOfBase(t *Tensor) *value {
+	b := FromArray(t.arr.View([]int{t.store.size}, []int{1}, 0))
+	b.hist = t.store.base
+	return viewHistory(t, b)
+}
+
+func viewHistory(t, base *Tensor) *value {
+	if base.hist == nil {
+		return nil
+	}
+	return Call("as_strided", base, t.arr.Shape, t.arr.Strides, t.arr.Offset).hist
+}
+
+// copyInto writes src's elements to dst's places; both have one dtype and shape. src is read completely first where the memories overlap.
+func copyInto(dst, src *ir.Array) {
+	if len(dst.Data) > 0 && len(src.Data) > 0 && &dst.Data[0] == &src.Data[0] {
+		src = src.Copy()
+	}
+	src = src.Contiguous()
+	from, size, i := src.Bytes(), dst.DType.Size(), 0
+	dst.EachRow(func(off, n, stride int) {
+		if stride == 1 {
+			copy(dst.Data[off*size:(off+n)*size], from[i*size:])
+			i += n
+			return
+		}
+		for k := 0; k < n; k++ {
+			copyElem(dst.Data[off*size:], from[i*size:], size)
+			off += stride
+			i++
+		}
+	})
+}
+
+func copyElem(dst, src []byte, size int) {
+	switch size {
+	case 4:
+		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
+	case 8:
+		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
+	default:
+		copy(dst[:size], src[:size])
+	}
+}

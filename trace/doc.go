@@ -1,0 +1,14 @@
+// Package trace turns Go functions on tensors into IR.
+//
+// The function runs on clones of example inputs whose scope has a tracer; every operation runs as usual and is recorded. What comes out is an ir.Func
+// of generic calls, one per operation, whose parameters are the inputs and then the captured tensors (weights, constants).
+//
+// # What a trace sees
+//
+// Operations and in-place writes, whatever Go code calls them. A Bool or Int that the function reads from a tensor steers Go code that the tracer cannot
+// see; so it is recorded as a guard with the source line. A Function that is called with inputs for which the guard does not hold traces
+// anew, and both paths become an if (at most MaxPaths values per place). Reading floats or data in a trace is an error that says what to
+// write instead: If, While and For record control flow directly, and Peek reads a value with the promise not to steer by it.
+//
+// Shapes that Go code reads are constants of the trace; a Function traces anew for other shapes or dtypes.
+package trace
