@@ -94,11 +94,11 @@ func (b *Builder) freeLast(v *Value, batch, first, last int) *Value {
 func evalDot(c *EvalCall, out []Type) ([]Datum, error) {
 	switch x := c.Array(0); {
 	case x.DType == dtype.F64:
-		return dot[float64](c, out[0])
+		return contract[float64](c, out[0])
 	case x.DType.IsFloat():
-		return dot[float32](c, out[0])
+		return contract[float32](c, out[0])
 	}
-	return dot[int64](c, out[0])
+	return contract[int64](c, out[0])
 }
 
 func product(shape []int) int {
@@ -109,7 +109,7 @@ func product(shape []int) int {
 	return n
 }
 
-func dot[T number](c *EvalCall, t Type) ([]Datum, error) {
+func contract[T number](c *EvalCall, t Type) ([]Datum, error) {
 	y, err := tensorOf(t)
 	if err != nil {
 		return nil, err
