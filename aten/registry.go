@@ -215,6 +215,8 @@ func schemaType(s string) (Param, error) {
 	switch s {
 	case "Tensor":
 		return Param{Type: ir.AnyTensor}, nil
+	case "any": // nested lists of numbers
+		return Param{Type: ir.Any}, nil
 	case "Tensor[]":
 		return Param{Type: ir.ListOf(ir.AnyTensor)}, nil
 	case "Tensor?[]":

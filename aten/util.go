@@ -287,6 +287,9 @@ func broadcast(b *ir.Builder, xs ...*ir.Value) []*ir.Value {
 	if sameUnknown(xs) {
 		return xs
 	}
+	if out, ok := broadcastSingles(b, xs); ok {
+		return out
+	}
 	shapes := make([][]int, len(xs))
 	for i, x := range xs {
 		shapes[i] = shapeOf(b, x)
@@ -298,6 +301,35 @@ func broadcast(b *ir.Builder, xs ...*ir.Value) []*ir.Value {
 	}
 	return out
 }
+
+// broadcastSingles handles one tensor with sizes that only the run will show, next to tensors of a single element.
+func broadcastSingles(b *ir.Builder, xs []*ir.Value) (out []*ir.Value, ok bool) {
+	var whole *ir.Value
+	for _, x := range xs {
+		if x.Type.Ranked && !isSingle(x) && x != whole {
+			if whole != nil {
+				return nil, false
+			}
+			whole = x
+		}
+	}
+	if whole == nil || whole.Type.Static() || dt(b, whole) == dtype.Invalid {
+		return nil, false
+	}
+	out = append(out, xs...)
+	for i, x := range xs {
+		if x == whole {
+			continue
+		}
+		if rank(b, x) > rank(b, whole) {
+			return nil, false
+		}
+		out[i] = b.Op("broadcast", x, b.Op("shape", whole))
+	}
+	return out, true
+}
+
+func isSingle(x *ir.Value) bool { return x.Type.NumElems() == 1 }
 
 // sameUnknown reports whether all shapes are the same for certain although not all sizes are known: sizes with equal symbols.
 func sameUnknown(xs []*ir.Value) bool {
@@ -406,7 +438,19 @@ func number(b *ir.Builder, v any, d dtype.DType) *ir.Value {
 
 // fillLike is a tensor of one constant with the dtype and shape of x.
 func fillLike(b *ir.Builder, v any, x *ir.Value) *ir.Value {
-	return fill(b, v, dt(b, x), shapeOf(b, x))
+	if i, ok := v.(int); ok {
+		v = int64(i)
+	}
+	return b.Op("full", shapeValue(b, x), b.Const(v), b.DType(dt(b, x)))
+}
+
+// shapeValue is the shape of x as a list of ints, constant where it is known.
+func shapeValue(b *ir.Builder, x *ir.Value) *ir.Value {
+	rank(b, x)
+	if x.Type.Static() {
+		return b.Ints(x.Type.Shape()...)
+	}
+	return b.Op("shape", x)
 }
 
 // zerosLike and onesLike have the dtype and shape of x.
@@ -478,12 +522,31 @@ func replace(s []int, i, v int) []int {
 
 // unsqueeze adds a dim of size 1 before dim d.
 func unsqueeze(b *ir.Builder, x *ir.Value, d int) *ir.Value {
-	return reshape(b, x, insert(shapeOf(b, x), d, 1))
+	rank(b, x)
+	if x.Type.Static() {
+		return reshape(b, x, insert(shapeOf(b, x), d, 1))
+	}
+	sizes := sizesOf(b, x)
+	return b.Op("reshape", x, b.List(append(append(append([]*ir.Value{}, sizes[:d]...), b.Int(1)), sizes[d:]...)...))
 }
 
 // squeezeDim drops dim d, whose size is 1.
 func squeezeDim(b *ir.Builder, x *ir.Value, d int) *ir.Value {
-	return reshape(b, x, remove(shapeOf(b, x), d))
+	rank(b, x)
+	if x.Type.Static() {
+		return reshape(b, x, remove(shapeOf(b, x), d))
+	}
+	sizes := sizesOf(b, x)
+	return b.Op("reshape", x, b.List(append(append([]*ir.Value{}, sizes[:d]...), sizes[d+1:]...)...))
+}
+
+// sizesOf are all sizes of x as int values.
+func sizesOf(b *ir.Builder, x *ir.Value) []*ir.Value {
+	out := make([]*ir.Value, rank(b, x))
+	for d := range out {
+		out[d] = sizeOf(b, x, d)
+	}
+	return out
 }
 
 // sliceDim is the part start ≤ i < stop of dim d.
