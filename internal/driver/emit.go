@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -144,7 +145,11 @@ func Draw(ctx context.Context, path string, o *Options, d *Drawing) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	data := []byte(dot(f))
+	var text bytes.Buffer
+	if err := ir.WriteDot(&text, f); err != nil {
+		return nil, err
+	}
+	data := text.Bytes()
 	if d.Format != "dot" {
 		if data, err = graphviz(ctx, data, d.Format); err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 // Call is a model with its arguments, ready to run many times.
 type Call struct {
 	model *Model
-	e     engine
+	e     *engine
 	seed  uint64
 	bound *Bound
 	args  []ir.Datum // of the arguments and then the weights
@@ -41,7 +41,7 @@ type Call struct {
 }
 
 // Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given.
-func (m *Model) Prepare(e engine, bound *Bound, o *Options) (*Call, error) {
+func (m *Model) Prepare(e *engine, bound *Bound, o *Options) (*Call, error) {
 	c := &Call{model: m, e: e, seed: o.Seed, bound: bound, args: bound.Args}
 	for _, w := range m.Weights {
 		c.args = append(c.args, w.Array)

@@ -3,8 +3,10 @@ package driver
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/runtime"
 )
 
 var errLater = errors.New("not available yet in this version")
@@ -27,22 +29,47 @@ func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) { return nil, err
 // runPasses applies passes by name ("" is all) to f in place.
 func runPasses(f *ir.Func, names string) error { return errLater }
 
-// dot draws f.
-func dot(f *ir.Func) string { return "" }
-
-// engine runs functions on a target.
-type engine interface {
-	run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error)
+// newEngine makes the engine that the options ask for. Where none is asked for and LLVM is missing, the reference evaluator steps in
+// with a warning, if fallback allows it.
+func newEngine(o *Options, fallback bool) (*engine, error) {
+	ro := runtime.Options{Target: runtime.Target(o.Target), Threads: o.Threads}
+	switch o.Target {
+	case TargetCUDA:
+		return nil, errors.New("--target=cuda is not available yet in this version; use cpu or interp")
+	case "":
+		ro.Target = runtime.CPU
+	}
+	e, err := runtime.New(ro)
+	if err != nil && o.Target == "" && fallback {
+		o.warn("%s; going on with the reference evaluator", firstLine(err.Error()))
+		ro.Target = runtime.Interp
+		e, err = runtime.New(ro)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &engine{e}, nil
 }
 
-func newEngine(o *Options, fallback bool) (engine, error) { return interp{}, nil }
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
 
-type interp struct{}
+// engine runs functions on a target.
+type engine struct{ *runtime.Engine }
 
-func (interp) run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
-	ev := &ir.Evaluator{RNG: ir.RNG{Seed: seed}}
+func (e *engine) run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
+	ev := e.Evaluator()
+	ev.RNG = ir.RNG{Seed: seed}
 	return ev.Run(ctx, f, args...)
 }
 
-// Available says why a target cannot be used on this machine; nil where it can.
-func Available(o *Options) error { return errLater }
+// Available says why the options' target cannot be used on this machine or in this version; nil where it can.
+func Available(o *Options) error {
+	if o.Eager {
+		return errLater
+	}
+	_, err := newEngine(o, false)
+	return err
+}
