@@ -176,3 +176,30 @@ func applyDynamic(params []Param, types []ir.Type, dynamic []string) error {
 	}
 	return nil
 }
+
+// InputArrays reads or makes the arrays of the named parameters from the options' inputs; one that is missing is an error that lists all.
+func InputArrays(names []string, o *Options) ([]npz.Named, error) {
+	arrays, done, err := openInputs(o)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	have := arrays.Names()
+	var out []npz.Named
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return nil, fmt.Errorf("the input %s is missing; the function takes %s: give each with --input NAME=FILE.npy or --input NAME=f32[1,28,28]", name, strings.Join(names, ", "))
+		}
+		a, err := arrays.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, npz.Named{Name: name, Array: a})
+	}
+	for _, name := range have {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no input %s; the function takes %s", name, strings.Join(names, ", "))
+		}
+	}
+	return out, nil
+}
