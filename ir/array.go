@@ -137,11 +137,8 @@ func (a *Array) Copy() *Array {
 	sz := a.DType.Size()
 	i := 0
 	a.EachRow(func(off, n, stride int) {
-		for k := 0; k < n; k++ {
-			copy(out.Data[i*sz:(i+1)*sz], a.Data[off*sz:])
-			off += stride
-			i++
-		}
+		moveRow(sz, out.Data, i, 1, a.Data, off, stride, n)
+		i += n
 	})
 	return out
 }

@@ -761,6 +761,9 @@ func inferNode(n *Node) ([]Type, error) {
 	case n.Op.Infer == nil:
 		return nil, nil
 	}
+	if err := checkArity(n); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Op.Name, err)
+	}
 	return n.Op.Infer(&Call{Op: n.Op, Args: valueTypes(n.Args), Vals: n.Args, Attrs: n.Attrs})
 }
 

@@ -235,19 +235,26 @@ func (v *verifier) node(n *Node, ok bool) {
 }
 
 func (v *verifier) operands(n *Node) bool {
-	params := n.Op.Params
-	if k := len(params); k > 0 && strings.HasSuffix(params[k-1], "...") {
-		if len(n.Args) < k-1 {
-			v.report(RuleOperands, n, "expected at least %d operands, got %d", k-1, len(n.Args))
-			return false
-		}
-		return true
-	}
-	if len(n.Args) != len(params) {
-		v.report(RuleOperands, n, "expected %d operands (%s), got %d", len(params), strings.Join(params, ", "), len(n.Args))
+	if err := checkArity(n); err != nil {
+		v.report(RuleOperands, n, "%v", err)
 		return false
 	}
 	return true
+}
+
+// checkArity checks the number of operands, on which type rules rely.
+func checkArity(n *Node) error {
+	params := n.Op.Params
+	if k := len(params); k > 0 && strings.HasSuffix(params[k-1], "...") {
+		if len(n.Args) < k-1 {
+			return fmt.Errorf("expected at least %d operands, got %d", k-1, len(n.Args))
+		}
+		return nil
+	}
+	if len(n.Args) != len(params) {
+		return fmt.Errorf("expected %d operands (%s), got %d", len(params), strings.Join(params, ", "), len(n.Args))
+	}
+	return nil
 }
 
 func (v *verifier) types(n *Node) {
