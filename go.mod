@@ -2,6 +2,8 @@ module github.com/gtc-project/gtc
 
 go 1.26.0
 
+require go.yaml.in/yaml/v3 v3.0.5
+
 require (
 	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/emicklei/dot v1.6.2 // indirect
@@ -18,8 +20,8 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/term v0.44.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect

@@ -44,6 +44,9 @@ func Of(m nn.Module) Func {
 	}
 }
 
+// Results makes a Func's results of tensors; the error is the first that one of them holds.
+func Results(ts ...*tensor.Tensor) ([]*tensor.Tensor, error) { return firstErr(ts) }
+
 // Trace records one run of fn on clones of the inputs.
 func Trace(fn Func, opts Options, inputs ...*tensor.Tensor) (*Program, error) {
 	r, err := runOnce(fn, opts, inputs)
