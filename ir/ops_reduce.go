@@ -20,11 +20,11 @@ import (
 //	    total = combine(total, lane[0])
 //
 // The identity is 0 for sum, 1 for prod, -Inf (or the least integer) for amax, +Inf (or the greatest) for amin. combine(a, x) is
-// a+x, a*x, and for amax and amin the scalar programs maximum(a, x) and minimum(a, x): a if a is NaN or a > x (a < x), else x. f32 is combined in f32, f64 in f64; halves are
-// widened to f32, combined in f32 and rounded once at the end; integers wrap in their own type. There is no contraction of mul and
-// add. Lanes and blocks bound the error growth of long sums (a million equal f32 elements: 4e-6 instead of 1e-3), and lanes are what
-// vector code computes anyway; code generators must follow this order
-// bit for bit. reduceRow is its definition.
+// a+x, a*x, and for amax and amin the scalar programs maximum(a, x) and minimum(a, x): a if a is NaN or a > x (a < x), else x.
+// f32 is combined in f32, f64 in f64; halves are widened to f32, combined in f32 and rounded once at the end; integers wrap in
+// their own type. There is no contraction of mul and add. Lanes and blocks bound the error growth of long sums (a million equal
+// f32 elements: 4e-6 instead of 1e-3), and lanes are what vector code computes anyway; code generators must follow this order bit
+// for bit. reduceRow is its definition.
 
 // ReduceLanes and ReduceBlock are the L and the 256 of the order above.
 const (

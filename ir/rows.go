@@ -464,38 +464,52 @@ type number interface {
 
 // load reads all elements in row-major order as T, which must be the type that a's dtype computes in (or wider).
 func load[T number](a *Array) []T {
-	out := make([]T, 0, a.Len())
-	data := a.Data
+	out := make([]T, a.Len())
+	at := 0
 	a.EachRow(func(off, n, stride int) {
-		switch a.DType {
-		case dtype.F32:
-			for ; n > 0; n-- {
-				out = append(out, T(math.Float32frombits(binary.LittleEndian.Uint32(data[off*4:]))))
-				off += stride
-			}
-		case dtype.F64:
-			for ; n > 0; n-- {
-				out = append(out, T(math.Float64frombits(binary.LittleEndian.Uint64(data[off*8:]))))
-				off += stride
-			}
-		case dtype.F16, dtype.BF16:
-			for ; n > 0; n-- {
-				out = append(out, T(a.Float(off)))
-				off += stride
-			}
-		case dtype.I64:
-			for ; n > 0; n-- {
-				out = append(out, T(int64(binary.LittleEndian.Uint64(data[off*8:]))))
-				off += stride
-			}
-		default:
-			for ; n > 0; n-- {
-				out = append(out, T(a.Int(off)))
-				off += stride
-			}
-		}
+		loadRow(out[at:at+n], a, off, stride)
+		at += n
 	})
 	return out
+}
+
+func loadRow[T number](out []T, a *Array, off, stride int) {
+	data := a.Data
+	switch a.DType {
+	case dtype.F32:
+		if stride == 1 {
+			row := data[off*4 : (off+len(out))*4]
+			for i := range out {
+				out[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(row[:4])))
+				row = row[4:]
+			}
+			return
+		}
+		for i := range out {
+			out[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(data[off*4:])))
+			off += stride
+		}
+	case dtype.F64:
+		for i := range out {
+			out[i] = T(math.Float64frombits(binary.LittleEndian.Uint64(data[off*8:])))
+			off += stride
+		}
+	case dtype.F16, dtype.BF16:
+		for i := range out {
+			out[i] = T(a.Float(off))
+			off += stride
+		}
+	case dtype.I64:
+		for i := range out {
+			out[i] = T(int64(binary.LittleEndian.Uint64(data[off*8:])))
+			off += stride
+		}
+	default:
+		for i := range out {
+			out[i] = T(a.Int(off))
+			off += stride
+		}
+	}
 }
 
 // store writes all elements of a contiguous array, rounding or wrapping to its dtype.
