@@ -11,62 +11,43 @@ import (
 	"github.com/gtc-project/gtc/ir/scalar"
 )
 
-// fusedPlan is how a fused node runs: first the views and constants of its operands, which compute nothing; then one scalar program over all
-// elements, whose results are stored or reduced.
+// fusedPlan is how a fused node runs: first the views and constants of its operands, which compute nothing; then one scalar program for all elementwise
+// results, and one per reduction, whose program computes what is reduced on the fly.
 type fusedPlan struct {
-	setup  []*ir.Node  // view, generate and host nodes, in order
-	inputs []*ir.Value // what the program reads: parameters and results of setup
-	prog   *scalar.Prog
-	reduce []reduction // reductions of program outputs
-	yields []yieldFrom
 	params []*ir.Value
+	setup  []*ir.Node // view, generate and host nodes, in order
+	main   *fusedProg // nil where nothing elementwise is yielded
+	reduce []fusedReduction
+	yields []yieldFrom
 	values int // bounds the ids of the values in the block
 }
 
-type reduction struct {
-	node   *ir.Node
-	output int // of prog
+// fusedProg is a scalar program and the values that it reads.
+type fusedProg struct {
+	prog   *scalar.Prog
+	inputs []*ir.Value
 }
 
-// yieldFrom says where one result of the node comes from: a program output, a reduction, or a value of setup.
+type fusedReduction struct {
+	node *ir.Node
+	prog *fusedProg
+}
+
+// yieldFrom says where one result of the node comes from: an output of main, a reduction, or a value of setup.
 type yieldFrom struct {
 	output, reduction int // -1 where it does not
 	value             *ir.Value
 }
 
-// planFused sorts the nodes of a group. Elementwise nodes become the scalar program; nothing but yields and reductions may follow them.
+// planFused sorts the nodes of a group. Nothing but yields may follow a reduction.
 func planFused(n *ir.Node) (*fusedPlan, error) {
 	blk := n.Blocks[0]
 	p := &fusedPlan{params: blk.Params}
-	b := scalar.NewBuilder()
-	lanes := map[*ir.Value]scalar.Value{} // values computed by the program
-	outputs := map[*ir.Value]int{}
-	reduced := map[*ir.Value]int{}
-	input := func(v *ir.Value) (scalar.Value, error) {
-		if s, ok := lanes[v]; ok {
-			return s, nil
-		}
-		if v.Type.DType == dtype.Invalid {
-			return scalar.Value{}, fmt.Errorf("fused operand of unknown dtype")
-		}
-		s := b.Input(v.Type.DType)
-		lanes[v] = s
-		p.inputs = append(p.inputs, v)
-		return s, nil
-	}
 	computed := map[*ir.Value]bool{}
-	output := func(v *ir.Value) (int, error) {
-		if i, ok := outputs[v]; ok {
-			return i, nil
-		}
-		s, err := input(v)
-		if err != nil {
-			return 0, err
-		}
-		i := len(outputs)
-		outputs[v] = i
-		b.Output(s)
-		return i, nil
+	reduced := map[*ir.Value]int{}
+	var stored []*ir.Value
+	for _, v := range blk.Params {
+		p.values = max(p.values, v.ID+1)
 	}
 	for _, node := range blk.Nodes {
 		for _, r := range node.Results {
@@ -74,72 +55,114 @@ func planFused(n *ir.Node) (*fusedPlan, error) {
 		}
 		switch node.Op.Class {
 		case ir.Elementwise:
-			if err := appendScalar(b, node, lanes, input); err != nil {
-				return nil, err
-			}
 			computed[node.Results[0]] = true
 		case ir.Reduce:
-			i, err := output(node.Args[0])
+			prog, err := fusedProgram(blk, node.Args[:1])
 			if err != nil {
 				return nil, err
 			}
 			reduced[node.Results[0]] = len(p.reduce)
-			p.reduce = append(p.reduce, reduction{node, i})
+			p.reduce = append(p.reduce, fusedReduction{node, prog})
 		case ir.Terminator:
 			for _, v := range node.Args {
 				y := yieldFrom{output: -1, reduction: -1, value: v}
 				if i, ok := reduced[v]; ok {
 					y.reduction = i
 				} else if computed[v] {
-					i, err := output(v)
-					if err != nil {
-						return nil, err
-					}
-					y.output = i
+					y.output = len(stored)
+					stored = append(stored, v)
 				}
 				p.yields = append(p.yields, y)
 			}
 		default:
 			for _, a := range node.Args {
-				if computed[a] {
+				if _, ok := reduced[a]; ok || computed[a] {
 					return nil, fmt.Errorf("fused group: %s of a computed value", node.Op.Name)
 				}
 			}
 			p.setup = append(p.setup, node)
 		}
 	}
-	for _, v := range blk.Params {
-		p.values = max(p.values, v.ID+1)
+	if len(stored) == 0 {
+		return p, nil
+	}
+	var err error
+	p.main, err = fusedProgram(blk, stored)
+	return p, err
+}
+
+// fusedProgram is the program whose outputs are the given values: the elementwise nodes that they need, in order.
+func fusedProgram(blk *ir.Block, outputs []*ir.Value) (*fusedProg, error) {
+	needed := map[*ir.Value]bool{}
+	for _, v := range outputs {
+		needed[v] = true
+	}
+	for i := len(blk.Nodes) - 1; i >= 0; i-- {
+		if node := blk.Nodes[i]; node.Op.Class == ir.Elementwise && needed[node.Results[0]] {
+			for _, a := range node.Args {
+				needed[a] = true
+			}
+		}
+	}
+	p := &fusedProg{}
+	b := scalar.NewBuilder()
+	lanes := map[*ir.Value]scalar.Value{}
+	lane := func(v *ir.Value) (scalar.Value, error) {
+		s, ok := lanes[v]
+		if !ok {
+			if v.Type.DType == dtype.Invalid {
+				return s, fmt.Errorf("fused group: an operand of unknown dtype")
+			}
+			s = b.Input(v.Type.DType)
+			lanes[v] = s
+			p.inputs = append(p.inputs, v)
+		}
+		return s, nil
+	}
+	for _, node := range blk.Nodes {
+		if node.Op.Class != ir.Elementwise || !needed[node.Results[0]] {
+			continue
+		}
+		s, err := scalarNode(b, node, lane)
+		if err != nil {
+			return nil, err
+		}
+		lanes[node.Results[0]] = s
+	}
+	for _, v := range outputs {
+		s, err := lane(v)
+		if err != nil {
+			return nil, err
+		}
+		b.Output(s)
 	}
 	p.prog = b.Finish()
+	if len(p.inputs) == 0 {
+		return nil, fmt.Errorf("fused group: a program without operands")
+	}
 	return p, nil
 }
 
-func appendScalar(b *scalar.Builder, node *ir.Node, lanes map[*ir.Value]scalar.Value, input func(*ir.Value) (scalar.Value, error)) error {
+func scalarNode(b *scalar.Builder, node *ir.Node, lane func(*ir.Value) (scalar.Value, error)) (scalar.Value, error) {
 	var to dtype.DType
 	args := node.Args
 	if node.Op == opConvert {
 		d, ok := args[1].Const()
 		if !ok {
-			return fmt.Errorf("fused convert to a dtype that is not constant")
+			return scalar.Value{}, fmt.Errorf("fused group: a convert to a dtype that is not constant")
 		}
 		to = d.(dtype.DType)
 		args = args[:1]
 	}
 	ins := make([]scalar.Value, len(args))
 	for i, a := range args {
-		v, err := input(a)
+		v, err := lane(a)
 		if err != nil {
-			return err
+			return v, err
 		}
 		ins[i] = v
 	}
-	v, err := ir.ApplyScalar(b, node.Op, to, ins...)
-	if err != nil {
-		return err
-	}
-	lanes[node.Results[0]] = v
-	return nil
+	return ir.ApplyScalar(b, node.Op, to, ins...)
 }
 
 func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]ir.Datum, error) {
@@ -147,12 +170,15 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 	for i, v := range p.params {
 		vals[v.ID] = args[i]
 	}
-	for _, n := range p.setup {
-		in := make([]ir.Datum, len(n.Args))
-		for i, a := range n.Args {
-			in[i] = vals[a.ID]
+	get := func(vs []*ir.Value) []ir.Datum {
+		out := make([]ir.Datum, len(vs))
+		for i, v := range vs {
+			out[i] = vals[v.ID]
 		}
-		out, err := n.Op.Eval(&ir.EvalCall{Node: n, Args: in, Ctx: ctx})
+		return out
+	}
+	for _, n := range p.setup {
+		out, err := n.Op.Eval(&ir.EvalCall{Node: n, Args: get(n.Args), Ctx: ctx})
 		if err != nil {
 			return nil, err
 		}
@@ -160,29 +186,32 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 			vals[r.ID] = out[i]
 		}
 	}
-	results, err := p.compute(ctx, k, vals)
-	if err != nil {
-		return nil, err
+	var stored []*ir.Array
+	if p.main != nil {
+		ins := arrays(get(p.main.inputs))
+		for _, o := range p.main.prog.Out {
+			a, err := ir.TryNewArray(o.DType, ins[0].Shape)
+			if err != nil {
+				return nil, err
+			}
+			stored = append(stored, a)
+		}
+		if err := k.backend.Elementwise(p.main.prog).Run(ctx, stored, ins); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]ir.Datum, len(p.yields))
 	for i, y := range p.yields {
 		switch {
 		case y.output >= 0:
-			out[i] = results[y.output]
+			out[i] = stored[y.output]
 		case y.reduction >= 0:
 			r := p.reduce[y.reduction]
-			in := []ir.Datum{results[r.output]}
-			for _, a := range r.node.Args[1:] {
-				in = append(in, vals[a.ID])
-			}
-			d, ok, err := k.reduce(ctx, r.node, in)
-			if err == nil && !ok {
-				d, err = r.node.Op.Eval(&ir.EvalCall{Node: r.node, Args: in, Ctx: ctx})
-			}
+			d, err := k.fusedReduce(ctx, r, arrays(get(r.prog.inputs)), get(r.node.Args[1:]))
 			if err != nil {
 				return nil, err
 			}
-			out[i] = d[0]
+			out[i] = d
 		default:
 			out[i] = vals[y.value.ID]
 		}
@@ -190,22 +219,26 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 	return out, nil
 }
 
-// compute runs the scalar program.
-func (p *fusedPlan) compute(ctx context.Context, k *cpuKernels, vals []ir.Datum) ([]*ir.Array, error) {
-	if len(p.prog.Out) == 0 {
-		return nil, nil
-	}
-	ins := make([]*ir.Array, len(p.inputs))
-	for i, v := range p.inputs {
-		ins[i] = vals[v.ID].(*ir.Array)
-	}
-	outs := make([]*ir.Array, len(p.prog.Out))
-	for i, o := range p.prog.Out {
-		a, err := ir.TryNewArray(o.DType, ins[0].Shape)
-		if err != nil {
+// fusedReduce reduces what a program computes; what the compiled reduction leaves to the reference evaluation is computed first.
+func (k *cpuKernels) fusedReduce(ctx context.Context, r fusedReduction, ins []*ir.Array, rest []ir.Datum) (ir.Datum, error) {
+	d, ok, err := k.reduceProg(ctx, r.node, r.prog.prog, ins, rest)
+	if err == nil && !ok {
+		var x []*ir.Array
+		if x, err = ir.RunProg(r.prog.prog, ins[0].Shape, ins); err != nil {
 			return nil, err
 		}
-		outs[i] = a
+		d, err = r.node.Op.Eval(&ir.EvalCall{Node: r.node, Args: append([]ir.Datum{x[0]}, rest...), Ctx: ctx})
 	}
-	return outs, k.backend.Elementwise(p.prog).Run(ctx, outs, ins)
+	if err != nil {
+		return nil, err
+	}
+	return d[0], nil
+}
+
+func arrays(ds []ir.Datum) []*ir.Array {
+	out := make([]*ir.Array, len(ds))
+	for i, d := range ds {
+		out[i] = d.(*ir.Array)
+	}
+	return out
 }

@@ -1,0 +1,80 @@
+//go:build !nollvm
+
+package runtime
+
+import (
+	"context"
+
+	"github.com/gtc-project/gtc/codegen/cpu"
+	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/scalar"
+)
+
+// reduce runs a reduction node on its operand; ok is false where the reference evaluation has to.
+func (k *cpuKernels) reduce(ctx context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, bool, error) {
+	x := args[0].(*ir.Array)
+	return k.reduceProg(ctx, n, cpu.Identity(x.DType), []*ir.Array{x}, args[1:])
+}
+
+// reduceProg reduces what a scalar program with one result gives on ins. rest are the node's operands after the first: dims (or one dim) and keepdim.
+func (k *cpuKernels) reduceProg(ctx context.Context, n *ir.Node, p *scalar.Prog, ins []*ir.Array, rest []ir.Datum) ([]ir.Datum, bool, error) {
+	op := cpu.ReduceOp(n.Op.Name)
+	dims, err := dimsOf(rest[0])
+	if err != nil {
+		return nil, false, err
+	}
+	shape := ins[0].Shape
+	for _, d := range dims {
+		if shape[d] == 0 {
+			return nil, false, nil // identities and errors are the reference evaluation's
+		}
+	}
+	d, err := op.Result(p.Out[0].DType)
+	if err != nil {
+		return nil, false, nil
+	}
+	r, err := k.backend.Reduce(op, p)
+	if err != nil {
+		return nil, false, err
+	}
+	out, err := ir.TryNewArray(d, reducedShape(shape, dims, true))
+	if err != nil {
+		return nil, false, err
+	}
+	if err := r.Run(ctx, out, ins, dims); err != nil {
+		return nil, false, err
+	}
+	if keep, _ := rest[1].(bool); !keep {
+		s := reducedShape(shape, dims, false)
+		out = out.View(s, ir.ContiguousStrides(s), 0)
+	}
+	return []ir.Datum{out}, true, nil
+}
+
+func dimsOf(d ir.Datum) ([]int, error) {
+	if i, ok := d.(int64); ok {
+		return []int{int(i)}, nil
+	}
+	return ir.AsInts(d)
+}
+
+func reducedShape(shape, dims []int, keep bool) []int {
+	gone := make([]bool, len(shape))
+	for _, d := range dims {
+		gone[d] = true
+	}
+	out := make([]int, 0, len(shape))
+	for i, n := range shape {
+		switch {
+		case !gone[i]:
+			out = append(out, n)
+		case keep:
+			out = append(out, 1)
+		}
+	}
+	return out
+}
+
+func (k *cpuKernels) dot(context.Context, []ir.Datum) ([]ir.Datum, bool, error) {
+	return nil, false, nil
+}
