@@ -404,12 +404,7 @@ func meshgrid(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	}
 	out := grids(b, xs)
 	if swap {
-		dims := seq(len(xs))
-		dims[0], dims[1] = 1, 0
 		out[0], out[1] = out[1], out[0]
-		for i := range out {
-			out[i] = permute(b, out[i], dims)
-		}
 	}
 	return one(b.List(out...))
 }
