@@ -32,7 +32,8 @@ type Backend struct {
 	passes string
 	vector int // bytes of a vector register
 
-	maps sync.Map // *scalar.Prog -> *Map
+	maps    sync.Map // *scalar.Prog -> *Map
+	reduces sync.Map // reduceKey -> *Reduction
 
 	mu    sync.Mutex
 	funcs map[string]jit.Func // kernel text -> function
