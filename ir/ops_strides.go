@@ -1,0 +1,107 @@
+package ir
+
+import "fmt"
+
+// Host ops on sizes and strides. IR values have no strides; front ends that must know what PyTorch's memory layout would be, to
+// tell whether x.view(…) is allowed or x.contiguous() is x itself, compute it with these.
+
+var (
+	_ = register(&Op{
+		Name: "dense_strides", Doc: "The strides of a contiguous tensor of these sizes.", Params: []string{"shape"}, Class: Host, NoGrad: true,
+		Infer: is(IntList),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			return one(Ints(denseStrides(c.Ints(0))...))
+		},
+	})
+	_ = register(&Op{
+		Name: "can_view", Doc: "Whether a tensor of these sizes and strides can be viewed with another shape.", Params: []string{"shape", "strides", "view"},
+		Class: Host, NoGrad: true, Infer: is(BoolT),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			shape := c.Ints(0)
+			return one(torchViewStrides(shape, c.Ints(1), fillShape(shape, c.Ints(2))) != nil)
+		},
+	})
+	_ = register(&Op{
+		Name: "view_strides", Doc: "The strides of a view with another shape; an error where there is none.", Params: []string{"shape", "strides", "view"},
+		Class: Host, Effect: MayFail, NoGrad: true, Infer: is(IntList),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			shape := c.Ints(0)
+			view := fillShape(shape, c.Ints(2))
+			s := torchViewStrides(shape, c.Ints(1), view)
+			if s == nil {
+				return nil, fmt.Errorf("view size %v is not compatible with input tensor's size %v and stride %v (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.", view, shape, c.Ints(1))
+			}
+			return one(Ints(s...))
+		},
+	})
+)
+
+func denseStrides(shape []int) []int {
+	s := make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= max(shape[i], 1)
+	}
+	return s
+}
+
+// fillShape replaces a -1; a shape that does not fit is left as it is, for the view itself to refuse.
+func fillShape(shape, view []int) []int {
+	n, known, at := 1, 1, -1
+	for _, k := range shape {
+		n *= k
+	}
+	for i, k := range view {
+		if k < 0 {
+			at = i
+		} else {
+			known *= k
+		}
+	}
+	out := append([]int{}, view...)
+	if at >= 0 && known > 0 {
+		out[at] = n / known
+	}
+	return out
+}
+
+// torchViewStrides are the strides of a view of other sizes, nil where memory would have to be copied: every run of old dims that lies
+// in one piece of memory is split into new dims on its own (as at::detail::computeStride of PyTorch does).
+func torchViewStrides(shape, strides, view []int) []int {
+	n, m := 1, 1
+	for _, k := range shape {
+		n *= k
+	}
+	for _, k := range view {
+		m *= k
+	}
+	if n == 0 || n != m || len(shape) == 0 {
+		return denseStrides(view)
+	}
+	out := make([]int, len(view))
+	v := len(view) - 1
+	base := strides[len(strides)-1]
+	elems, seen := 1, 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		elems *= shape[d]
+		if d > 0 && (shape[d-1] == 1 || strides[d-1] == elems*base) {
+			continue
+		}
+		for v >= 0 && (seen < elems || view[v] == 1) {
+			out[v] = seen * base
+			seen *= view[v]
+			v--
+		}
+		if seen != elems {
+			return nil
+		}
+		if d > 0 {
+			base, elems, seen = strides[d-1], 1, 1
+		}
+	}
+	if v != -1 {
+		return nil
+	}
+	return out
+}
