@@ -21,6 +21,8 @@ type Evaluator struct {
 	Kernel func(ctx context.Context, n *Node, args []Datum) (results []Datum, ok bool, err error)
 	// Out receives what print nodes write; nil means os.Stdout.
 	Out io.Writer
+	// CountBuffers makes the evaluator count the values that hold an array's Buffer, and release it when the last is gone.
+	CountBuffers bool
 	// RNG is the random stream that rng nodes draw from.
 	RNG RNG
 
@@ -73,9 +75,11 @@ func (ev *Evaluator) Run(ctx context.Context, f *Func, args ...Datum) ([]Datum, 
 			return nil, fmt.Errorf("%s: argument %s is %s, expected %s", f.Name, f.ParamNames[i], t, p.Type)
 		}
 	}
-	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues())}
-	fr.set(f.Body.Params, args)
-	return fr.block(f.Body)
+	out, err := ev.RunExpansion(ctx, f, args)
+	if ev.CountBuffers {
+		pin(out) // the caller holds them now
+	}
+	return out, err
 }
 
 // accepts reports whether d may be passed for type t; an empty list fits every list type.
@@ -132,14 +136,61 @@ func accepts(t Type, d Datum) bool {
 }
 
 type frame struct {
-	ev   *Evaluator
-	ctx  context.Context
-	vals []Datum
+	ev    *Evaluator
+	ctx   context.Context
+	vals  []Datum
+	drops map[*Node][]*Value // values that nothing reads after a node; nil: not worth it
 }
 
 func (fr *frame) set(vs []*Value, ds []Datum) {
+	if fr.ev.CountBuffers {
+		for _, d := range ds[:len(vs)] {
+			if b := bufferOf(d); b != nil {
+				b.Retain()
+			}
+		}
+		fr.drop(vs)
+	}
 	for i, v := range vs {
 		fr.vals[v.ID] = ds[i]
+	}
+}
+
+// drop forgets values.
+func (fr *frame) drop(vs []*Value) {
+	for _, v := range vs {
+		if fr.ev.CountBuffers {
+			if b := bufferOf(fr.vals[v.ID]); b != nil {
+				b.Release()
+			}
+		}
+		fr.vals[v.ID] = nil
+	}
+}
+
+// Buffer is memory that arrays share (Array.Owner) and that is reused once no value holds it. Count starts at zero.
+type Buffer interface {
+	Retain()
+	// Release takes one holder away and reuses the memory when it was the last.
+	Release()
+	// Forget takes one holder away; the memory of the last stays until the garbage collector finds it unreachable.
+	Forget()
+}
+
+func bufferOf(d Datum) Buffer {
+	if a, ok := d.(*Array); ok {
+		b, _ := a.Owner.(Buffer)
+		return b
+	}
+	return nil
+}
+
+// pin keeps the buffers of values that go where the evaluator cannot follow: into containers and to the caller.
+func pin(ds []Datum) {
+	for _, d := range ds {
+		if b := bufferOf(d); b != nil {
+			b.Retain()
+		}
 	}
 }
 
@@ -167,6 +218,9 @@ func (fr *frame) block(b *Block) ([]Datum, error) {
 			return nil, at(n, err)
 		}
 		fr.set(n.Results, rs)
+		if fr.drops != nil {
+			fr.drop(fr.drops[n])
+		}
 	}
 	panic("BUG: block without a terminator")
 }
@@ -208,6 +262,9 @@ func (fr *frame) node(n *Node) ([]Datum, error) {
 		return fr.loop(n)
 	}
 	args := fr.get(n.Args)
+	if fr.ev.CountBuffers && n.Op.Class == Host {
+		pin(args)
+	}
 	if n.Op != OpFused || fr.ev.Kernel != nil {
 		if rs, ok, err := fr.kernel(n, args); ok || err != nil {
 			return rs, err
@@ -295,7 +352,82 @@ func (ev *Evaluator) out() io.Writer {
 
 // RunExpansion evaluates what Resolve gave for a call on the same operands.
 func (ev *Evaluator) RunExpansion(ctx context.Context, f *Func, args []Datum) ([]Datum, error) {
-	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues())}
+	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues()), drops: f.drops()}
 	fr.set(f.Body.Params, args)
-	return fr.block(f.Body)
+	out, err := fr.block(f.Body)
+	if !ev.CountBuffers {
+		return out, err
+	}
+	pin(out)
+	for _, d := range fr.vals {
+		if b := bufferOf(d); b != nil {
+			b.Release()
+		}
+	}
+	for _, d := range out {
+		if b := bufferOf(d); b != nil {
+			b.Forget()
+		}
+	}
+	return out, err
+}
+
+// minDrops is the number of values from which on a function's dead values are dropped early.
+const minDrops = 64
+
+// drops gives, per node, the values of its block that no later node of the block reads. It is computed at the first run and kept while the function
+// does not grow.
+func (f *Func) drops() map[*Node][]*Value {
+	if f.nextID < minDrops {
+		return nil
+	}
+	if p := f.dropPlan.Load(); p != nil && p.values == f.nextID {
+		return p.after
+	}
+	p := &dropPlan{values: f.nextID, after: map[*Node][]*Value{}}
+	p.block(f.Body)
+	f.dropPlan.Store(p)
+	return p.after
+}
+
+type dropPlan struct {
+	values int
+	after  map[*Node][]*Value
+}
+
+func (p *dropPlan) block(b *Block) {
+	here := map[*Value]bool{} // defined in b and not read by a later node
+	for _, v := range b.Params {
+		here[v] = true
+	}
+	for _, n := range b.Nodes {
+		for _, r := range n.Results {
+			here[r] = true
+		}
+	}
+	for i := len(b.Nodes) - 1; i >= 0; i-- {
+		n := b.Nodes[i]
+		last := func(v *Value) {
+			if here[v] {
+				delete(here, v)
+				if n.Op.Class != Terminator {
+					p.after[n] = append(p.after[n], v)
+				}
+			}
+		}
+		for _, v := range n.Args {
+			last(v)
+		}
+		if len(n.Blocks) > 0 {
+			for _, v := range Captures(n.Blocks...) {
+				last(v)
+			}
+			for _, nb := range n.Blocks {
+				p.block(nb)
+			}
+		}
+		for _, r := range n.Results {
+			last(r)
+		}
+	}
 }

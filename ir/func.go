@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Func is a function of the IR: an ordered SSA body with nested blocks. It owns its nodes and values.
 //
@@ -11,6 +14,7 @@ type Func struct {
 	Body       *Block
 	ParamNames []string // one per Body.Params
 	nextID     int
+	dropPlan   atomic.Pointer[dropPlan] // see drops
 }
 
 // Block is a list of nodes with parameters.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/gtc-project/gtc/codegen/cpu"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/runtime/arena"
 	"github.com/gtc-project/gtc/runtime/pool"
 )
 
@@ -20,6 +22,7 @@ var opConvert = ir.LookupOp("convert")
 // cpuKernels runs nodes as machine code.
 type cpuKernels struct {
 	backend *cpu.Backend
+	arena   *arena.Arena // where results live; nil: the Go heap
 	plans   sync.Map // weak.Pointer[ir.Node] of a fused node -> *fusedPlan
 }
 
@@ -33,6 +36,44 @@ func newCPU(o Options) (kernels, error) {
 		return nil, fmt.Errorf("the cpu target needs LLVM: %w", err)
 	}
 	return &cpuKernels{backend: b}, nil
+}
+
+// counting gives the kernels for an evaluator that counts buffers: results live in reusable memory.
+func (k *cpuKernels) counting() kernels {
+	return &cpuKernels{backend: k.backend, arena: arena.Default()}
+}
+
+// arenaMin is the size in bytes from which on a result is worth a buffer of its own.
+const arenaMin = 4096
+
+// newArray makes a contiguous array with arbitrary contents, for a kernel to fill.
+func (k *cpuKernels) newArray(d dtype.DType, shape []int) (*ir.Array, error) {
+	n, err := ir.CountElems(shape)
+	if err != nil {
+		return nil, err
+	}
+	if k.arena == nil || n < arenaMin/d.Size() || n > ir.MaxBytes/d.Size() {
+		return ir.TryNewArray(d, shape)
+	}
+	buf, err := k.arena.NewBuffer(n * d.Size())
+	if err != nil {
+		return nil, err
+	}
+	return &ir.Array{DType: d, Shape: append([]int{}, shape...), Strides: ir.ContiguousStrides(shape), Data: buf.Bytes, Owner: &counted{buf: buf}}, nil
+}
+
+// counted is an arena buffer as an ir.Buffer.
+type counted struct {
+	buf  *arena.Buffer
+	refs atomic.Int32
+}
+
+func (c *counted) Retain() { c.refs.Add(1) }
+func (c *counted) Forget() { c.refs.Add(-1) }
+func (c *counted) Release() {
+	if c.refs.Add(-1) == 0 {
+		c.buf.Free()
+	}
 }
 
 // Kernel runs n if it is of a kind that is compiled.
@@ -68,7 +109,7 @@ func (k *cpuKernels) elementwise(ctx context.Context, n *ir.Node, args []ir.Datu
 	if err != nil {
 		return nil, err
 	}
-	out, err := ir.TryNewArray(p.Out[0].DType, ins[0].Shape)
+	out, err := k.newArray(p.Out[0].DType, ins[0].Shape)
 	if err != nil {
 		return nil, err
 	}

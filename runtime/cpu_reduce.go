@@ -37,7 +37,7 @@ func (k *cpuKernels) reduceProg(ctx context.Context, n *ir.Node, p *scalar.Prog,
 	if err != nil {
 		return nil, false, err
 	}
-	out, err := ir.TryNewArray(d, reducedShape(shape, dims, true))
+	out, err := k.newArray(d, reducedShape(shape, dims, true))
 	if err != nil {
 		return nil, false, err
 	}

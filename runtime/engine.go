@@ -29,11 +29,14 @@ type Engine struct {
 	opts     Options
 	resolver *passes.Resolver
 	kernels  kernels // nil for the reference evaluator
+	programs kernels // the same, counting
 }
 
 // kernels runs single nodes as machine code; ok is false for nodes that it leaves to the reference evaluation.
 type kernels interface {
 	Kernel(ctx context.Context, n *ir.Node, args []ir.Datum) (results []ir.Datum, ok bool, err error)
+	// counting gives the same kernels for evaluators that count buffers.
+	counting() kernels
 }
 
 // New makes an engine. The cpu target fails where LLVM cannot be loaded; the error says what to install.
@@ -47,7 +50,7 @@ func New(o Options) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.kernels = k
+		e.kernels, e.programs = k, k.counting()
 	default:
 		return nil, fmt.Errorf("unknown target %q: use cpu or interp", o.Target)
 	}
@@ -83,8 +86,17 @@ func (e *Engine) String() string { return string(e.opts.Target) }
 // Target is what the engine computes on.
 func (e *Engine) Target() Target { return e.opts.Target }
 
-// Evaluator makes an evaluator that runs functions on the engine, node by node.
+// Evaluator makes an evaluator that runs whole functions on the engine. On compiled targets intermediate results live in a reused arena.
 func (e *Engine) Evaluator() *ir.Evaluator {
+	ev := &ir.Evaluator{Resolve: e.resolver.Resolve}
+	if e.programs != nil {
+		ev.Kernel, ev.CountBuffers = e.programs.Kernel, true
+	}
+	return ev
+}
+
+// eager makes an evaluator for single calls, whose results belong to the Go heap.
+func (e *Engine) eager() *ir.Evaluator {
 	ev := &ir.Evaluator{Resolve: e.resolver.Resolve}
 	if e.kernels != nil {
 		ev.Kernel = e.kernels.Kernel
@@ -98,7 +110,7 @@ func (e *Engine) Call(ctx context.Context, callee string, order, count int, args
 	if err != nil {
 		return nil, err
 	}
-	return e.Evaluator().RunExpansion(ctx, f, args)
+	return e.eager().RunExpansion(ctx, f, args)
 }
 
 // Reads reports, per operand, whether the call reads its value (and not only its shape).

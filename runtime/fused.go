@@ -190,7 +190,7 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 	if p.main != nil {
 		ins := arrays(get(p.main.inputs))
 		for _, o := range p.main.prog.Out {
-			a, err := ir.TryNewArray(o.DType, ins[0].Shape)
+			a, err := k.newArray(o.DType, ins[0].Shape)
 			if err != nil {
 				return nil, err
 			}
