@@ -23,7 +23,7 @@ var opConvert = ir.LookupOp("convert")
 type cpuKernels struct {
 	backend *cpu.Backend
 	arena   *arena.Arena // where results live; nil: the Go heap
-	plans   sync.Map // weak.Pointer[ir.Node] of a fused node -> *fusedPlan
+	plans   sync.Map     // weak.Pointer[ir.Node] of a fused node -> *fusedPlan
 }
 
 func newCPU(o Options) (kernels, error) {
