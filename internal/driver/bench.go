@@ -39,7 +39,7 @@ func Bench(ctx context.Context, path string, o *Options, minTime time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	call, err := m.Prepare(e, bound, o)
+	call, err := m.Prepare(ctx, e, bound, o)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/internal/pkgfile"
 	"github.com/gtc-project/gtc/internal/safetensors"
@@ -81,7 +82,13 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 func (m *Model) shape(o *Options, passes string) (*ir.Func, error) {
 	f := m.Func
 	if o.Grad {
-		g, err := gradient(f)
+		var wrt []int
+		for i, p := range f.Body.Params {
+			if ir.MayCarryGradient(p.Type) {
+				wrt = append(wrt, i)
+			}
+		}
+		g, err := autograd.Grad(f, wrt, nil)
 		if err != nil {
 			return nil, err
 		}

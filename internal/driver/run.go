@@ -3,7 +3,9 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/internal/npz"
 	"github.com/gtc-project/gtc/ir"
 )
@@ -22,7 +24,7 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.Prepare(e, bound, o)
+	c, err := m.Prepare(ctx, e, bound, o)
 	if err != nil {
 		return nil, err
 	}
@@ -33,33 +35,158 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 type Call struct {
 	model *Model
 	e     *engine
-	seed  uint64
+	o     *Options
 	bound *Bound
 	args  []ir.Datum // of the arguments and then the weights
-	grad  *ir.Func   // nil where no gradient is asked for
-	grad2 *ir.Func   // nil where no second derivative is
+	grad  *gradCall  // nil where no gradient is asked for
+	grad2 *gradCall  // nil where no second derivative is
+
+	narrowed bool // grad leaves out the operands that have no gradient
 }
 
-// Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given.
-func (m *Model) Prepare(e *engine, bound *Bound, o *Options) (*Call, error) {
-	c := &Call{model: m, e: e, seed: o.Seed, bound: bound, args: bound.Args}
+// gradCall is a function that also computes gradients, with the cotangents that it takes after the call's own arguments.
+type gradCall struct {
+	f     *ir.Func
+	wrt   []int      // the operands that have a gradient
+	given []bool     // the results that have a cotangent
+	cts   []ir.Datum // those cotangents
+}
+
+// Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given; then the model is run once, because the
+// cotangents' structure is that of the results.
+func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options) (*Call, error) {
+	c := &Call{model: m, e: e, o: o, bound: bound, args: bound.Args}
 	for _, w := range m.Weights {
 		c.args = append(c.args, w.Array)
 	}
 	if !o.Grad || len(bound.Cotangents) == 0 {
 		return c, nil
 	}
-	var err error
-	if c.grad, err = gradient(m.Func); err != nil || bound.V == "" {
-		return c, err
+	results, err := c.e.run(ctx, m.Func, o.Seed, c.args)
+	if err != nil {
+		return nil, err
 	}
-	c.grad2, err = gradient(c.grad)
-	return c, err
+	all, err := cotangents(results, bound.Cotangents)
+	if err != nil {
+		return nil, err
+	}
+	given, cts := make([]bool, len(all)), []ir.Datum{}
+	for i, ct := range all {
+		if given[i] = anyArray(ct); given[i] {
+			cts = append(cts, ct)
+		}
+	}
+	if err := c.differentiate(ctx, given, cts); err != nil {
+		return nil, err
+	}
+	if bound.V == "" {
+		return c, nil
+	}
+	return c, c.differentiateTwice(given, cts)
 }
+
+// differentiate builds the gradient with respect to every operand that holds floating-point arrays.
+func (c *Call) differentiate(ctx context.Context, given []bool, cts []ir.Datum) error {
+	g := &gradCall{given: given, cts: cts}
+	for i := range c.args {
+		if c.wantsGradient(i) {
+			g.wrt = append(g.wrt, i)
+		}
+	}
+	c.grad = g
+	if err := g.build(c.model.Func); err != nil {
+		return c.narrow(ctx, err)
+	}
+	return nil
+}
+
+func (g *gradCall) build(f *ir.Func) (err error) {
+	g.f, err = autograd.Differentiate(f, autograd.Options{Wrt: g.wrt, Cotangents: g.given, NoneForZero: true})
+	return err
+}
+
+// narrow is for a joint gradient that failed: an operand in whose way an op without a gradient lies must not spoil the others, so they
+// are tried one by one, and those that fail are left out with a warning. Where all fail the joint error stands.
+func (c *Call) narrow(ctx context.Context, joint error) error {
+	c.narrowed = true
+	var works []int
+	for _, w := range c.grad.wrt {
+		one := &gradCall{given: c.grad.given, cts: c.grad.cts, wrt: []int{w}}
+		err := one.build(c.model.Func)
+		if err == nil {
+			_, err = c.runGrad(ctx, one)
+		}
+		if err != nil {
+			c.o.warn("no gradient for %s: %s", c.name(w), firstLine(err.Error()))
+			continue
+		}
+		works = append(works, w)
+	}
+	if len(works) == 0 {
+		return joint
+	}
+	c.grad.wrt = works
+	return c.grad.build(c.model.Func)
+}
+
+// wantsGradient reports whether operand i holds floating-point arrays and is not a buffer.
+func (c *Call) wantsGradient(i int) bool {
+	if n := len(c.model.Params); i >= n && !c.model.Weights[i-n].Trainable {
+		return false
+	}
+	for _, l := range Leaves("", c.args[i]) {
+		if l.Array.DType.IsFloat() {
+			return true
+		}
+	}
+	return false
+}
+
+// differentiateTwice builds the gradient of sum(grad.NAME * v.NAME) with respect to NAME.
+func (c *Call) differentiateTwice(given []bool, cts []ir.Datum) error {
+	key, v := c.bound.V, c.bound.Vector
+	for _, i := range c.grad.wrt {
+		for _, l := range Leaves(c.name(i), c.args[i]) {
+			if l.Key != key || !l.Array.DType.IsFloat() {
+				continue
+			}
+			if v.DType != l.Array.DType || !slices.Equal(v.Shape, l.Array.Shape) {
+				return fmt.Errorf("v.%s is %s, but %s is %s; they must be equal", key, v.Type(), key, l.Array.Type())
+			}
+			f, err := autograd.VJP(c.model.Func, []int{i}, given)
+			if err != nil {
+				return err
+			}
+			f, err = autograd.Differentiate(f, autograd.Options{Wrt: []int{i}, Cotangents: []bool{true}, NoPrimal: true, NoneForZero: true})
+			if err != nil {
+				return err
+			}
+			c.grad2 = &gradCall{f: f, wrt: []int{i}, cts: append(slices.Clone(cts), place(c.name(i), c.args[i], key, v))}
+			return nil
+		}
+	}
+	return fmt.Errorf("v.%s belongs to no floating-point tensor argument", key)
+}
+
+// anyArray reports whether a cotangent holds an array, and not only None.
+func anyArray(d ir.Datum) bool { return len(Leaves("", d)) > 0 }
 
 // Execute runs the call once.
 func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
-	results, err := c.e.run(ctx, c.model.Func, c.seed, c.args)
+	var results, grads []ir.Datum
+	var err error
+	if c.grad == nil {
+		results, err = c.e.run(ctx, c.model.Func, c.o.Seed, c.args)
+	} else {
+		results, err = c.runGrad(ctx, c.grad)
+		if err != nil && !c.narrowed {
+			if err = c.narrow(ctx, err); err == nil {
+				results, err = c.runGrad(ctx, c.grad)
+			}
+		}
+		n := max(len(results)-len(c.grad.wrt), 0)
+		results, grads = results[:n], results[n:]
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,22 +198,31 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	for i, a := range arrays {
 		out = append(out, npz.Named{Name: fmt.Sprintf("out.%d", i), Array: a})
 	}
-	if c.grad == nil {
+	if c.grad != nil {
+		for k, i := range c.grad.wrt {
+			if out, err = c.nameGradients(out, "grad.", i, grads[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.grad2 == nil {
 		return out, nil
 	}
-	cts, err := cotangents(results, c.bound.Cotangents)
+	second, err := c.runGrad(ctx, c.grad2)
 	if err != nil {
 		return nil, err
 	}
-	args := append(append([]ir.Datum{}, c.args...), cts...)
-	grads, err := c.e.run(ctx, c.grad, c.seed, args)
-	if err != nil {
-		return nil, err
+	all, err := c.nameGradients(nil, "grad2.", c.grad2.wrt[0], second[0])
+	for _, g := range all {
+		if g.Name == "grad2."+c.bound.V {
+			out = append(out, g)
+		}
 	}
-	if out, err = c.nameGradients(out, "grad.", grads); err != nil || c.grad2 == nil {
-		return out, err
-	}
-	return c.second(ctx, out, args, grads)
+	return out, err
+}
+
+func (c *Call) runGrad(ctx context.Context, g *gradCall) ([]ir.Datum, error) {
+	return c.e.run(ctx, g.f, c.o.Seed, slices.Concat(c.args, g.cts))
 }
 
 // cotangents gives every result its cotangent, in the result's own structure; None stands for zero.
@@ -127,7 +263,7 @@ func cotangents(results []ir.Datum, given map[int]*ir.Array) ([]ir.Datum, error)
 		switch {
 		case !ok || !a.DType.IsFloat():
 			return nil, nil // numbers have no gradient
-		case a.DType != ct.DType || !sameShape(a.Shape, ct.Shape):
+		case a.DType != ct.DType || !slices.Equal(a.Shape, ct.Shape):
 			return nil, fmt.Errorf("cotangent.%d is %s, but out.%d is %s; they must be equal", n-1, ct.Type(), n-1, a.Type())
 		}
 		return ct, nil
@@ -143,18 +279,6 @@ func cotangents(results []ir.Datum, given map[int]*ir.Array) ([]ir.Datum, error)
 	return out, err
 }
 
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // gradientOf pairs the floating-point arrays of an argument with their gradients, zeros where there are none.
 func gradientOf(name string, arg, grad ir.Datum, visit func(key string, g *ir.Array) error) error {
 	switch arg := arg.(type) {
@@ -166,7 +290,7 @@ func gradientOf(name string, arg, grad ir.Datum, visit func(key string, g *ir.Ar
 		if !ok {
 			g = ir.NewArray(arg.DType, arg.Shape...)
 		}
-		if g.DType != arg.DType || !sameShape(g.Shape, arg.Shape) {
+		if g.DType != arg.DType || !slices.Equal(g.Shape, arg.Shape) {
 			return fmt.Errorf("internal error: the gradient of %s is %s, but the argument is %s", name, g.Type(), arg.Type())
 		}
 		return visit(name, g)
@@ -211,68 +335,13 @@ func elem(d ir.Datum, i int) ir.Datum {
 	return nil
 }
 
-// nameGradients appends the gradients of all arguments and trainable weights.
-func (c *Call) nameGradients(out []npz.Named, prefix string, grads []ir.Datum) ([]npz.Named, error) {
-	add := func(key string, g *ir.Array) error {
+// nameGradients appends the gradients inside operand i.
+func (c *Call) nameGradients(out []npz.Named, prefix string, i int, grad ir.Datum) ([]npz.Named, error) {
+	err := gradientOf(c.name(i), c.args[i], grad, func(key string, g *ir.Array) error {
 		out = append(out, npz.Named{Name: prefix + key, Array: g})
 		return nil
-	}
-	for i, p := range c.model.Params {
-		if err := gradientOf(p.Name, c.args[i], grads[i], add); err != nil {
-			return nil, err
-		}
-	}
-	for i, w := range c.model.Weights {
-		if !w.Trainable {
-			continue
-		}
-		if err := gradientOf(w.Name, w.Array, grads[len(c.model.Params)+i], add); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// second appends grad2.NAME: the gradient of sum(grad.NAME * v.NAME) with respect to NAME.
-func (c *Call) second(ctx context.Context, out []npz.Named, args, grads []ir.Datum) ([]npz.Named, error) {
-	found := false
-	cts := make([]ir.Datum, len(grads))
-	for i := range c.args {
-		name := c.name(i)
-		err := gradientOf(name, c.args[i], grads[i], func(key string, g *ir.Array) error {
-			if key != c.bound.V {
-				return nil
-			}
-			found = true
-			if v := c.bound.Vector; v.DType != g.DType || !sameShape(v.Shape, g.Shape) {
-				return fmt.Errorf("v.%s is %s, but %s is %s; they must be equal", key, v.Type(), key, g.Type())
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		cts[i] = place(name, c.args[i], c.bound.V, c.bound.Vector)
-	}
-	if !found {
-		return nil, fmt.Errorf("v.%s belongs to no floating-point tensor argument", c.bound.V)
-	}
-	grads2, err := c.e.run(ctx, c.grad2, c.seed, append(append([]ir.Datum{}, args...), cts...))
-	if err != nil {
-		return nil, err
-	}
-	for i := range c.args {
-		err := gradientOf(c.name(i), c.args[i], grads2[i], func(key string, g *ir.Array) error {
-			if key == c.bound.V {
-				out = append(out, npz.Named{Name: "grad2." + key, Array: g})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // name is the name of operand i.

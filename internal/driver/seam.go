@@ -20,9 +20,6 @@ func parseIR(path string, src []byte) ([]*ir.Func, error) { return ir.ParseStrin
 // printIR writes IR text.
 func printIR(f *ir.Func) string { return f.String() }
 
-// gradient is the function that takes f's parameters and a cotangent per result, and gives a gradient per parameter.
-func gradient(f *ir.Func) (*ir.Func, error) { return nil, errLater }
-
 // specialise infers types for a signature and expands generic calls.
 func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) { return nil, errLater }
 
