@@ -1,0 +1,2 @@
+// Package passes specialises and simplifies IR functions.
+package passes
