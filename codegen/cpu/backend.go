@@ -30,13 +30,15 @@ type Backend struct {
 	pool   *pool.Pool
 	target llvm.Target
 	passes string
-	vector int // bytes of a vector register
+	vector int  // bytes of a vector register
+	fma    bool // the CPU has fused multiply-add
 
 	maps    sync.Map // *scalar.Prog -> *Map
 	reduces sync.Map // reduceKey -> *Reduction
+	gemms   sync.Map // gemmKey -> *lazyFunc
 
-	mu    sync.Mutex
-	funcs map[string]jit.Func // kernel text -> function
+	mu      sync.Mutex
+	modules map[string]*jit.Module // kernel text -> code
 }
 
 // New makes a backend. It fails where LLVM is missing or the platform cannot run the code.
@@ -57,10 +59,11 @@ func New(o Options) (*Backend, error) {
 	if o.Pool == nil {
 		o.Pool = pool.Default()
 	}
-	b := &Backend{llvm: o.LLVM, cache: o.Cache, pool: o.Pool, target: o.LLVM.Host(), passes: llvm.Passes(o.LLVM.Version()), funcs: map[string]jit.Func{}}
+	b := &Backend{llvm: o.LLVM, cache: o.Cache, pool: o.Pool, target: o.LLVM.Host(), passes: llvm.Passes(o.LLVM.Version()), modules: map[string]*jit.Module{}}
 	if o.Target != nil {
 		b.target = *o.Target
 	}
+	b.fma = b.target.HasFeature("fma")
 	switch {
 	case b.target.HasFeature("avx512f"):
 		b.vector = 64
@@ -91,26 +94,21 @@ func (b *Backend) object(text string) ([]byte, error) {
 // compile gives the function with the given name in LLVM text.
 func (b *Backend) compile(text, name string) (jit.Func, error) {
 	b.mu.Lock()
-	f, ok := b.funcs[text]
+	m := b.modules[text]
 	b.mu.Unlock()
-	if ok {
-		return f, nil
+	if m == nil {
+		obj, err := b.object(text)
+		if err != nil {
+			return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
+		}
+		if m, err = jit.Load(obj); err != nil {
+			return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
+		}
+		b.mu.Lock()
+		b.modules[text] = m
+		b.mu.Unlock()
 	}
-	obj, err := b.object(text)
-	if err != nil {
-		return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
-	}
-	m, err := jit.Load(obj)
-	if err != nil {
-		return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
-	}
-	if f, err = m.Lookup(name); err != nil {
-		return jit.Func{}, err
-	}
-	b.mu.Lock()
-	b.funcs[text] = f
-	b.mu.Unlock()
-	return f, nil
+	return m.Lookup(name)
 }
 
 // Emit compiles LLVM text of this package's kernels to another form, for --emit.
