@@ -9,7 +9,6 @@ import (
 
 	"github.com/gtc-project/gtc/aten"
 	"github.com/gtc-project/gtc/autograd"
-	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/ir"
 )
 
@@ -57,7 +56,7 @@ func (r *Resolver) resolve(n *ir.Node, fn *aten.Fn, args []ir.Datum, runtime fun
 	if e := r.find(key); e != nil {
 		return e.f, e.err
 	}
-	f, err := expandCall(fn, n.Attrs.Order, args, runtime)
+	f, err := expandCall(n, fn, args, runtime)
 	if err == nil {
 		f, err = tidy(f)
 	}
