@@ -22,8 +22,11 @@ import (
 type Map struct {
 	backend *Backend
 	prog    *scalar.Prog
-	cost    float64  // estimated nanoseconds per element
-	kernels sync.Map // access classes -> *lazyFunc
+	cost    float64     // estimated nanoseconds per element
+	sizes   []int       // bytes per element of inputs and outputs
+	unit    kernel.Axis // of contiguous operands; its Size is not used
+	plain   lazyFunc    // the kernel for contiguous operands
+	kernels sync.Map    // access classes -> *lazyFunc, for the others
 }
 
 // lazyFunc is compiled at first use, once.
@@ -38,8 +41,13 @@ func (b *Backend) Elementwise(p *scalar.Prog) *Map {
 	if m, ok := b.maps.Load(p); ok {
 		return m.(*Map)
 	}
-	m, _ := b.maps.LoadOrStore(p, &Map{backend: b, prog: p, cost: progCost(p)})
-	return m.(*Map)
+	m := &Map{backend: b, prog: p, cost: progCost(p)}
+	for i := range len(p.In) + len(p.Out) {
+		m.sizes = append(m.sizes, portOf(p, i).DType.Size())
+	}
+	m.unit.Strides = ones(len(m.sizes))
+	shared, _ := b.maps.LoadOrStore(p, m)
+	return shared.(*Map)
 }
 
 // progCost estimates nanoseconds per element: memory traffic from a shared cache, plus arithmetic in vectors of eight.
@@ -91,27 +99,48 @@ func (m *Map) Run(ctx context.Context, outs, ins []*ir.Array) error {
 	if outs[0].Len() == 0 {
 		return nil
 	}
+	nest, inner, lf := m.plan(ops, len(ins))
+	if len(nest) > maxAxes {
+		return fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
+	}
+	lf.once.Do(func() { lf.fn, lf.err = m.backend.compile(m.Text(inner.Strides), mapName) })
+	if lf.err != nil {
+		return lf.err
+	}
+	err := m.launch(ctx, lf.fn, nest, inner, ops)
+	runtime.KeepAlive(ops)
+	return err
+}
+
+// plan gives the loops over the operands and the kernel for them.
+func (m *Map) plan(ops []*ir.Array, firstOut int) (outer kernel.Nest, inner kernel.Axis, f *lazyFunc) {
+	if allContiguous(ops) {
+		inner = m.unit
+		inner.Size = ops[0].Len()
+		return nil, inner, &m.plain
+	}
 	strides := make([][]int, len(ops))
 	for i, a := range ops {
 		strides[i] = a.Strides
 	}
-	nest := kernel.NewNest(outs[0].Shape, strides...)
-	nest.SortFor(len(ins))
-	nest = nest.Collapse()
-	inner := kernel.Axis{Size: 1, Strides: ones(len(ops))}
-	if n := len(nest); n > 0 {
-		inner, nest = nest[n-1], nest[:n-1]
+	outer = kernel.NewNest(ops[0].Shape, strides...)
+	outer.SortFor(firstOut)
+	outer, inner = last(outer.Collapse(), len(ops))
+	key := classes(inner)
+	v, ok := m.kernels.Load(key)
+	if !ok {
+		v, _ = m.kernels.LoadOrStore(key, &lazyFunc{})
 	}
-	if len(nest) > maxAxes {
-		return fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
+	return outer, inner, v.(*lazyFunc)
+}
+
+func allContiguous(ops []*ir.Array) bool {
+	for _, a := range ops {
+		if !a.IsContiguous() {
+			return false
+		}
 	}
-	f, err := m.variant(inner)
-	if err != nil {
-		return err
-	}
-	err = m.launch(ctx, f, nest, inner, ops)
-	runtime.KeepAlive(ops)
-	return err
+	return true
 }
 
 func ones(n int) []int {
@@ -172,19 +201,6 @@ func classes(inner kernel.Axis) string {
 	return sb.String()
 }
 
-// variant is the kernel for the access classes of the inner axis.
-func (m *Map) variant(inner kernel.Axis) (jit.Func, error) {
-	v, ok := m.kernels.Load(classes(inner))
-	if !ok {
-		v, _ = m.kernels.LoadOrStore(classes(inner), &lazyFunc{})
-	}
-	l := v.(*lazyFunc)
-	l.once.Do(func() {
-		l.fn, l.err = m.backend.compile(m.Text(inner.Strides), mapName)
-	})
-	return l.fn, l.err
-}
-
 // The arguments of a map kernel with k operands:
 //
 //	word 0: number of rows; 1: elements per row; 2: fault code, set by the kernel
@@ -210,15 +226,16 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 		rowsPer = 1
 	}
 	groups := (rows + rowsPer - 1) / rowsPer
-	sizes := make([]int, len(ops))
-	for i, a := range ops {
-		sizes[i] = a.DType.Size()
-	}
+	sizes := m.sizes
 	var fault atomic.Int64
 	k := len(ops)
+	words := mapPtrs + 2*k + 1 // the rank of an empty nest
+	if len(outer) > 0 {
+		words = mapPtrs + 2*k + nestWords(k)
+	}
 	unit := func(w *pool.Worker, u int) {
 		row, from := u/pieces*rowsPer, u%pieces*piece
-		args := make([]int64, mapPtrs+2*k+nestWords(k))
+		args := make([]int64, words)
 		args[mapRows] = int64(min(rowsPer, rows-row))
 		args[mapLen] = int64(min(piece, inner.Size-from))
 		offsets := packNest(args[mapPtrs+2*k:], outer, sizes, row)

@@ -33,6 +33,9 @@ func packNest(args []int64, axes kernel.Nest, sizes []int, start int) (offsets [
 	k := len(sizes)
 	args[0] = int64(len(axes))
 	offsets = make([]int64, k)
+	if len(axes) == 0 {
+		return offsets
+	}
 	for d := range axes {
 		a := axes[len(axes)-1-d]
 		idx := start % max(a.Size, 1)

@@ -54,9 +54,8 @@ define void @sum(i64* %args) {
 `
 
 func stack(t testing.TB) *Stack {
-	s, err := GetStack()
+	s, err := NewStack()
 	require.NoError(t, err)
-	t.Cleanup(func() { PutStack(s) })
 	return s
 }
 

@@ -2,7 +2,6 @@ package jit
 
 import (
 	"runtime"
-	"sync"
 	"unsafe"
 )
 
@@ -21,31 +20,4 @@ func NewStack() (*Stack, error) {
 	s := &Stack{top: uintptr(unsafe.Pointer(&mem[0])) + uintptr(len(mem))}
 	runtime.AddCleanup(s, unmapPages, mem)
 	return s, nil
-}
-
-var (
-	freeMu     sync.Mutex
-	freeStacks []*Stack
-)
-
-// GetStack takes an idle stack or makes one.
-func GetStack() (*Stack, error) {
-	freeMu.Lock()
-	if n := len(freeStacks); n > 0 {
-		s := freeStacks[n-1]
-		freeStacks = freeStacks[:n-1]
-		freeMu.Unlock()
-		return s, nil
-	}
-	freeMu.Unlock()
-	return NewStack()
-}
-
-// PutStack gives a stack back for reuse.
-func PutStack(s *Stack) {
-	freeMu.Lock()
-	defer freeMu.Unlock()
-	if len(freeStacks) < 4*runtime.GOMAXPROCS(0) {
-		freeStacks = append(freeStacks, s)
-	}
 }

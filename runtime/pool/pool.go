@@ -31,7 +31,7 @@ type Worker struct {
 // Call runs machine code on the worker's own stack. See jit.Call for what args must be.
 func (w *Worker) Call(f jit.Func, args unsafe.Pointer) {
 	if w.stack == nil {
-		s, err := jit.GetStack()
+		s, err := jit.NewStack()
 		if err != nil {
 			panic(err) // no memory for a stack: Run turns it into an error
 		}
@@ -100,6 +100,9 @@ func (p *Pool) Run(ctx context.Context, units int, f func(w *Worker, unit int)) 
 	if units <= 0 {
 		return ctx.Err()
 	}
+	if units == 1 {
+		return runOne(ctx, f)
+	}
 	j := &job{units: int64(units), f: f, done: ctx.Done()}
 	helpers := min(units, p.Size()) - 1
 	if helpers > 0 {
@@ -112,6 +115,34 @@ func (p *Pool) Run(ctx context.Context, units int, f func(w *Worker, unit int)) 
 		j.runAlone()
 	}
 	return j.result(ctx)
+}
+
+// callers are workers for goroutines that run units on their own.
+var callers = sync.Pool{New: func() any { return new(Worker) }}
+
+// runOne runs a single unit on the caller.
+func runOne(ctx context.Context, f func(*Worker, int)) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := callers.Get().(*Worker)
+	defer func() {
+		if r := recover(); r != nil {
+			err = unitError(r, 0, 1)
+		}
+		callers.Put(w)
+	}()
+	f(w, 0)
+	return nil
+}
+
+// unitError is the error for a panic in a unit.
+func unitError(r any, unit, units int64) error {
+	err, ok := r.(error)
+	if !ok {
+		err = fmt.Errorf("%v", r)
+	}
+	return fmt.Errorf("pool: unit %d of %d failed: %w\n%s", unit, units, err, debug.Stack())
 }
 
 // result is the job's error, or the context's when units were left undone.
@@ -127,11 +158,9 @@ const stopped = 1 << 62
 
 // runAlone runs the job's units on a worker of the moment.
 func (j *job) runAlone() {
-	w := &Worker{}
+	w := callers.Get().(*Worker)
 	j.work(w)
-	if w.stack != nil {
-		jit.PutStack(w.stack)
-	}
+	callers.Put(w)
 }
 
 // share runs the job with the help of the first n threads.
@@ -172,11 +201,7 @@ func (j *job) work(w *Worker) {
 	unit := int64(-1)
 	defer func() {
 		if r := recover(); r != nil {
-			err, ok := r.(error)
-			if !ok {
-				err = fmt.Errorf("%v", r)
-			}
-			j.errOnce.Do(func() { j.err = fmt.Errorf("pool: unit %d of %d failed: %w\n%s", unit, j.units, err, debug.Stack()) })
+			j.errOnce.Do(func() { j.err = unitError(r, unit, j.units) })
 			j.next.Store(stopped)
 		}
 	}()

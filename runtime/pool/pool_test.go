@@ -65,6 +65,7 @@ func TestPanicBecomesError(t *testing.T) {
 		require.Less(t, after.Load(), int32(99999), "the rest is not run")
 	}
 	require.NoError(t, p.Run(t.Context(), 10, func(*Worker, int) {}), "the pool lives on")
+	require.ErrorIs(t, p.Run(t.Context(), 1, func(*Worker, int) { panic(cause) }), cause)
 }
 
 func TestCancellation(t *testing.T) {
