@@ -104,6 +104,11 @@ func (t *Tensor) baseTensor() *Tensor {
 	switch {
 	case t.store.base != nil:
 		b.hist = t.store.base
+	case t.store.root != nil:
+		// the first write through a view: the history is that of the tensor that the storage was made for
+		whole := FromArray(flat.View(t.store.rootShape, ir.ContiguousStrides(t.store.rootShape), 0))
+		whole.scope, whole.hist = t.scope, t.store.root
+		b = Call("reshape", whole, []int{-1})
 	case t.history() != nil:
 		// the first write to a storage whose value was computed: its history is t's, put in its place
 		b = Call("as_strided_scatter", b, t, t.arr.Shape, t.arr.Strides, t.arr.Offset)

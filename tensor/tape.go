@@ -147,7 +147,12 @@ func record(op Op, args, results []any, scope *Scope) {
 		return
 	}
 	e := &entry{seq: sequence.Add(1), op: op, args: saved(args), inputs: inputs, scope: scope}
-	eachTensor(args, func(t *Tensor) { e.versions = append(e.versions, t.store.version.Load()) })
+	eachTensor(args, func(t *Tensor) {
+		e.versions = append(e.versions, t.store.version.Load())
+		if t.store.root == nil && t.hist != nil && t.coversStorage() && shared(t, results) {
+			t.store.root, t.store.rootShape = t.hist, t.arr.Shape
+		}
+	})
 	for i, r := range results {
 		switch r := r.(type) {
 		case *Tensor:
@@ -173,6 +178,12 @@ func record(op Op, args, results []any, scope *Scope) {
 			e.results = append(e.results, resultOf{})
 		}
 	}
+}
+
+// shared reports whether a result is a view of t.
+func shared(t *Tensor, results []any) (found bool) {
+	eachTensor(results, func(r *Tensor) { found = found || r.store == t.store })
+	return found
 }
 
 // saved copies the handles, so that later writes through the same variables do not change what was recorded.

@@ -41,6 +41,9 @@ type Tensor struct {
 type storage struct {
 	version atomic.Uint64
 	base    *value // gradient history of the whole storage, flat; set by in-place writes
+	// root is the history of a tensor of rootShape that covers the whole storage, known once a view of it was recorded.
+	root      *value
+	rootShape []int
 	size    int    // elements
 }
 
