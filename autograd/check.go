@@ -21,6 +21,10 @@ func Check(run Runner, f *ir.Func, order int, tol float64, args ...ir.Datum) err
 			wrt = append(wrt, i)
 		}
 	}
+	f = f.Clone()
+	if err := ExpandGradNodes(f); err != nil {
+		return err
+	}
 	out, err := run(f, args...)
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (d *gen) backward(nodes []*ir.Node, cts cotangents) {
 		for _, r := range n.Results {
 			needed = needed || cts[r] != nil && d.varied(r)
 		}
-		if !needed {
+		if !needed || !d.reads(n) {
 			continue
 		}
 		d.b.Pos = n.Pos
@@ -80,6 +80,23 @@ func (d *gen) backward(nodes []*ir.Node, cts cotangents) {
 			d.backOp(n, cts)
 		}
 	}
+}
+
+// reads reports whether n, with its blocks, reads anything that depends on what is differentiated for.
+func (d *gen) reads(n *ir.Node) bool {
+	for _, a := range n.Args {
+		if d.varied(a) {
+			return true
+		}
+	}
+	if len(n.Blocks) > 0 {
+		for _, c := range ir.Captures(n.Blocks...) {
+			if d.varied(c) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // backOp applies the rule of an op.

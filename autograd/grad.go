@@ -50,7 +50,7 @@ func Differentiate(f *ir.Func, o Options) (*ir.Func, error) {
 		}
 	}
 	g := f.Clone()
-	if err := expandIn(g); err != nil {
+	if err := ExpandGradNodes(g); err != nil {
 		return nil, err
 	}
 	if o.Cotangents == nil {
