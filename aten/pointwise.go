@@ -336,14 +336,8 @@ func floatBinaries() {
 // logaddexp2 is log2(2^x + 2^y).
 func logaddexp2(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	xy := operands(b, floatOf(promote(b, args...)), args...)
-	x, y := xy[0], xy[1]
-	m := b.Op("maximum", x, y)
-	// equal infinities give themselves: the difference below would be NaN
-	same := b.Op("logical_and", b.Op("eq", x, y), b.Op("isinf", x))
-	diff := apply(b, "where", same, 0.0, b.Op("sub", x, y))
-	tail := scaled(b, b.Op("log1p", b.Op("exp2", b.Op("neg", b.Op("abs", diff)))), 1/math.Ln2)
-	// the maximum's gradient is half and half at a tie where |x-y| has none, so that the sum is right there too
-	return one(b.Op("where", same, x, b.Op("add", m, tail)))
+	sum := b.Op("logaddexp", scaled(b, xy[0], math.Ln2), scaled(b, xy[1], math.Ln2))
+	return one(scaled(b, sum, 1/math.Ln2))
 }
 
 func extrema() {

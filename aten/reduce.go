@@ -345,7 +345,9 @@ func variance(b *ir.Builder, x *ir.Value, dims []int, correction int, keepdim bo
 	d := dt(b, x)
 	n := count(b, x, dims, d)
 	m = apply(b, "div", reduce(b, "sum", x, dims, true), n)
-	dev := apply(b, "sub", x, m)
+	// the gradient by way of the mean is zero; where the mean is infinite it would come out as NaN
+	center := b.Op("where", b.Op("isfinite", m), m, b.Op("detach", m))
+	dev := apply(b, "sub", x, center)
 	squares := reduce(b, "sum", b.Op("mul", dev, dev), dims, keepdim)
 	divisor := apply(b, "maximum", apply(b, "sub", n, float64(correction)), 0.0)
 	return apply(b, "div", squares, divisor), dropDims(b, m, dims, keepdim)

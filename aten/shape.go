@@ -818,7 +818,7 @@ func countedIndices(b *ir.Builder, repeats *ir.Value) *ir.Value {
 }
 
 func reversals() {
-	def(Method|Torch, "flip(Tensor self, int[1] dims) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+	def(Method|Torch, "flip(Tensor self, int[] dims) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		return one(flip(b, args[0], wrapDims(b, constInts(b, args[1]), rank(b, args[0]))...))
 	})
 	for i, name := range []string{"flipud", "fliplr"} {

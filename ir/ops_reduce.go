@@ -536,11 +536,16 @@ func (b *Builder) exclusiveProd(x *Value, dim int, size *Value, reverse bool) *V
 	return x
 }
 
-// gradExtreme shares the cotangent evenly among the elements that equal the extreme one, as torch.amax does.
+// gradExtreme shares the cotangent evenly among the elements that equal the extreme one, as torch.amax does. Where a whole tensor is
+// reduced to NaN the NaNs share it, as for torch.max; along some dims it then becomes NaN, as for torch.amax.
 func gradExtreme(b *Builder, n *Node, ct []*Value) []*Value {
 	x := n.Args[0]
 	y := b.restoreDims(n.Results[0], n)
-	mask := b.Op("convert", b.Op("eq", x, y), b.DType(b.NeedDType(x)))
+	is := b.Op("eq", x, y)
+	if x.Type.IsFloatTensor() && len(n.Results[0].Type.Dims) == 0 {
+		is = b.Op("logical_or", is, b.Op("logical_and", b.Op("isnan", x), b.Op("isnan", y)))
+	}
+	mask := b.Op("convert", is, b.DType(b.NeedDType(x)))
 	count := b.Op("sum", mask, n.Args[1], b.Bool(true))
 	share := b.Op("div", b.keptDims(ct[0], n), count)
 	return only(3, 0, b.Op("mul", b.Op("broadcast", share, b.ShapeOf(x)), mask))
