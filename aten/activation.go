@@ -201,8 +201,9 @@ func (e em) gelu(x *ir.Value, approximate string) *ir.Value {
 // hardswish is x*relu6(x+3)/6. The gradient at -3 is -1/2 and at 3 is 3/2, as in PyTorch.
 func (e em) hardswish(x *ir.Value) *ir.Value {
 	below := e.lt(x, e.Float(-3))
-	middle := e.le(x, e.Float(3))
-	curve := e.divF(e.mul(x, e.addF(x, 3)), 6)
+	middle := e.and(e.ge(x, e.Float(-3)), e.le(x, e.Float(3)))
+	t := e.where(middle, x, e.Float(0))
+	curve := e.divF(e.mul(t, e.addF(t, 3)), 6)
 	zero := e.mulF(e.detach(x), 0) // NaN for minus infinity
 	return e.where(below, zero, e.where(middle, curve, x))
 }
