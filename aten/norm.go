@@ -178,6 +178,10 @@ func normalisations() {
 		})
 	def(NN, "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
 		expand1(func(e em, a []*ir.Value) *ir.Value { return e.instanceNorm(a)[0] }))
+	def(Torch, "instance_norm.torch(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor",
+		expand1(func(e em, a []*ir.Value) *ir.Value {
+			return e.instanceNorm([]*ir.Value{a[0], a[3], a[4], a[1], a[2], a[5], a[6], a[7]})[0]
+		}))
 	// instance_norm_stats is to instance_norm what batch_norm_stats is to batch_norm.
 	def(Hidden, "instance_norm_stats(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> (Tensor, Tensor?, Tensor?)",
 		func(b *ir.Builder, a []*ir.Value) []*ir.Value { return em{b}.instanceNorm(a) })
