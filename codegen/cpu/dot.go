@@ -19,6 +19,10 @@ import (
 const (
 	gemmBlockM = 96
 	gemmBlockN = 512
+	// streamRows is the number of rows of a up to which all of them are one block: b is then packed in passing, piece by piece, and
+	// never written out as a whole.
+	streamRows = 192
+	streamCols = 128
 	// smallProduct is the number of multiplications below which a matrix product of a batch is one unit.
 	smallProduct = 2 << 20
 )
@@ -239,6 +243,9 @@ func (c *contraction) run(ctx context.Context) error {
 		clear(c.c.Bytes())
 		return nil
 	}
+	if c.thin() {
+		return c.runThin(ctx)
+	}
 	batch := c.batch.Len()
 	baseA := offsets(c.batch, 0, c.a.array.DType.Size(), 0, batch)
 	baseB := offsets(c.batch, 1, c.b.array.DType.Size(), 0, batch)
@@ -247,13 +254,17 @@ func (c *contraction) run(ctx context.Context) error {
 	if batch > 1 && c.a.n*c.b.n*c.depth <= smallProduct {
 		return c.runBatch(ctx, func(i int) (a, b, out int64) { return addrA + baseA[i], addrB + baseB[i], addrC + int64(i)*step })
 	}
-	mem, err := arena.Default().Alloc(c.packedBytes(&c.b, c.b.n, c.depth))
+	first, product := &c.b, c.product
+	if c.a.n <= streamRows {
+		first, product = &c.a, c.stream
+	}
+	mem, err := arena.Default().Alloc(c.packedBytes(first, first.n, c.depth))
 	if err != nil {
 		return err
 	}
 	defer arena.Default().Free(mem)
 	for i := range batch {
-		if err := c.product(ctx, addrA+baseA[i], addrB+baseB[i], addrC+int64(i)*step, mem); err != nil {
+		if err := product(ctx, addrA+baseA[i], addrB+baseB[i], addrC+int64(i)*step, mem); err != nil {
 			return err
 		}
 	}
@@ -290,7 +301,7 @@ func (s *scratch) free() {
 // product computes one large matrix product: first b is packed, then blocks of the result are shared out.
 func (c *contraction) product(ctx context.Context, a, b, out int64, packed []byte) error {
 	p := c.backend.pool
-	if err := c.packAll(ctx, b, packed); err != nil {
+	if err := c.packAll(ctx, &c.b, b, packed); err != nil {
 		return err
 	}
 	blocksM, blockM := kernel.Chunks(c.a.n, gemmBlockM, c.a.panel)
@@ -306,30 +317,68 @@ func (c *contraction) product(ctx context.Context, a, b, out int64, packed []byt
 	})
 }
 
-// packAll packs all of b: for each block along k, panel after panel.
-func (c *contraction) packAll(ctx context.Context, base int64, packed []byte) error {
-	const elems = 64 << 10
-	perUnit := max(1, elems/(c.depth*c.b.panel))
-	panels := c.b.panels(c.b.n)
-	return c.backend.pool.Run(ctx, (panels+perUnit-1)/perUnit, func(w *pool.Worker, u int) {
-		row := u * perUnit * c.b.panel
-		count := min(perUnit*c.b.panel, c.b.n-row)
-		c.packRows(w, base, packed, row, count)
+// stream computes one matrix product with few rows: all of a is packed, and pieces of b as they are needed.
+func (c *contraction) stream(ctx context.Context, a, b, out int64, packed []byte) error {
+	p := c.backend.pool
+	if err := c.packAll(ctx, &c.a, a, packed); err != nil {
+		return err
+	}
+	pieces, piece := kernel.Chunks(c.b.n, streamCols, c.b.panel)
+	for pieces < 2*p.Size() && c.a.n*piece*c.depth > smallProduct/4 && piece > 2*c.b.panel {
+		pieces, piece = kernel.Chunks(c.b.n, piece/2, c.b.panel)
+	}
+	s := newScratch(p.Size(), c.packedBytes(&c.b, piece, min(gemmK, c.depth)))
+	defer s.free()
+	return p.Run(ctx, pieces, func(w *pool.Worker, u int) {
+		j := u * piece
+		n := min(piece, c.b.n-j)
+		mem := s.of(w)
+		table := c.b.rowTable(j, n)
+		args := c.gemmArgs(c.a.n, n, out+int64(j*c.compute.Size()))
+		args[argB] = address(&mem[0])
+		for k0 := 0; k0 < c.depth; k0 += gemmK {
+			kb := min(gemmK, c.depth-k0)
+			c.pack(w, &c.b, b, table, n, k0, kb, &mem[0])
+			args[argK] = int64(kb)
+			args[argA] = address(&packed[c.panelAt(&c.a, 0, k0, kb)])
+			w.Call(c.gemm, unsafe.Pointer(&args[0]))
+			args[argAdd] = 1
+		}
 	})
 }
 
-// packRows packs rows [row, row+count) of b, row being the first of a panel.
-func (c *contraction) packRows(w *pool.Worker, base int64, packed []byte, row, count int) {
-	table := c.b.rowTable(row, count)
+// gemmArgs are the arguments for m rows and n columns of the result from out on, for the first block along k.
+func (c *contraction) gemmArgs(m, n int, out int64) []int64 {
+	args := make([]int64, gemmWords)
+	args[argM], args[argN] = int64(m), int64(n)
+	args[argC] = out
+	args[argStride] = int64(c.b.n * c.compute.Size())
+	return args
+}
+
+// packAll packs all of one side: for each block along k, panel after panel.
+func (c *contraction) packAll(ctx context.Context, s *side, base int64, packed []byte) error {
+	const elems = 64 << 10
+	perUnit := max(1, elems/(c.depth*s.panel))
+	panels := s.panels(s.n)
+	return c.backend.pool.Run(ctx, (panels+perUnit-1)/perUnit, func(w *pool.Worker, u int) {
+		row := u * perUnit * s.panel
+		c.packRows(w, s, base, packed, row, min(perUnit*s.panel, s.n-row))
+	})
+}
+
+// packRows packs rows [row, row+count) of one side, row being the first of a panel.
+func (c *contraction) packRows(w *pool.Worker, s *side, base int64, packed []byte, row, count int) {
+	table := s.rowTable(row, count)
 	for k0 := 0; k0 < c.depth; k0 += gemmK {
 		kb := min(gemmK, c.depth-k0)
-		c.pack(w, &c.b, base, table, count, k0, kb, &packed[c.panelAt(row, k0, kb)])
+		c.pack(w, s, base, table, count, k0, kb, &packed[c.panelAt(s, row, k0, kb)])
 	}
 }
 
-// panelAt is where the panel that starts at a row of b lies for the block of kb indices at k0.
-func (c *contraction) panelAt(row, k0, kb int) int {
-	padded := c.b.panels(c.b.n) * c.b.panel
+// panelAt is where the panel that starts at a row lies for the block of kb indices at k0.
+func (c *contraction) panelAt(s *side, row, k0, kb int) int {
+	padded := s.panels(s.n) * s.panel
 	return (padded*k0 + row*kb) * c.compute.Size()
 }
 
@@ -337,16 +386,13 @@ func (c *contraction) panelAt(row, k0, kb int) int {
 func (c *contraction) block(w *pool.Worker, a int64, packedB []byte, out int64, i, m, j, n int, packedA []byte) {
 	size := c.compute.Size()
 	table := c.a.rowTable(i, m)
-	args := make([]int64, gemmWords)
-	args[argM], args[argN] = int64(m), int64(n)
+	args := c.gemmArgs(m, n, out+int64((i*c.b.n+j)*size))
 	args[argA] = address(&packedA[0])
-	args[argC] = out + int64((i*c.b.n+j)*size)
-	args[argStride] = int64(c.b.n * size)
 	for k0 := 0; k0 < c.depth; k0 += gemmK {
 		kb := min(gemmK, c.depth-k0)
 		c.pack(w, &c.a, a, table, m, k0, kb, &packedA[0])
 		args[argK] = int64(kb)
-		args[argB] = address(&packedB[c.panelAt(j, k0, kb)])
+		args[argB] = address(&packedB[c.panelAt(&c.b, j, k0, kb)])
 		w.Call(c.gemm, unsafe.Pointer(&args[0]))
 		args[argAdd] = 1
 	}
@@ -364,7 +410,7 @@ func (c *contraction) runBatch(ctx context.Context, at func(i int) (a, b, out in
 		mem := s.of(w)
 		for i := u * per; i < min((u+1)*per, batch); i++ {
 			a, b, out := at(i)
-			c.packRows(w, b, mem[:sizeB], 0, c.b.n)
+			c.packRows(w, &c.b, b, mem[:sizeB], 0, c.b.n)
 			for r := 0; r < c.a.n; r += gemmBlockM {
 				c.block(w, a, mem[:sizeB], out, r, min(gemmBlockM, c.a.n-r), 0, c.b.n, mem[sizeB:])
 			}

@@ -1,0 +1,261 @@
+package cpu
+
+import (
+	"context"
+	"runtime"
+	"unsafe"
+
+	"github.com/llir/llvm/ir/constant"
+	"github.com/llir/llvm/ir/value"
+
+	"github.com/gtc-project/gtc/codegen/kernel"
+	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/runtime/arena"
+	"github.com/gtc-project/gtc/runtime/pool"
+)
+
+// A product with few rows on one side, such as a layer applied to one sample, is bound by reading the other side once: packing that
+// would double the traffic. Thin kernels stream it. Every element of the result is summed in thinLanes lanes, k modulo thinLanes, by
+// multiply-add, and the lanes are then added pairwise, k with k+4, then 2, then 1.
+const (
+	thinRows  = 8 // at most so many rows on the thin side
+	thinLanes = 8
+	thinTile  = 4 // rows of the thick side at a time
+)
+
+// thin reports whether a product takes this way; it depends on the shape alone.
+func (c *contraction) thin() bool {
+	return min(c.a.n, c.b.n) <= thinRows && c.depth >= 2*thinLanes
+}
+
+// The arguments of both thin kernels.
+const (
+	thinName   = "thin"
+	thinCount  = 0 // rows of the thick side
+	thinFew    = 1 // rows of the thin side
+	thinK      = 2
+	thinSmall  = 3 // the thin side, contiguous
+	thinThick  = 4 // the thick side, or one packed panel of it
+	thinTable  = 5 // byte offsets of the thick side's rows; not used for a panel
+	thinOut    = 6
+	thinStepN  = 7 // bytes from one result to that of the next thick row
+	thinStepM  = 8 // and of the next thin row
+	thinPanelK = 9 // thinPanelText: bytes from one k to the next
+	thinWords  = 10
+)
+
+// runThin computes all products of the batch.
+func (c *contraction) runThin(ctx context.Context) error {
+	thin, thick := &c.a, &c.b
+	size := c.compute.Size()
+	stepN, stepM := size, c.b.n*size // of the result along thick and thin rows
+	if c.a.n > c.b.n {
+		thin, thick = thick, thin
+		stepN, stepM = stepM, stepN
+	}
+	small, free, err := c.contiguous(ctx, thin.array)
+	if err != nil {
+		return err
+	}
+	defer free()
+	direct := thick.unitK
+	key, text := gemmKey{thinName, thick.array.DType, 0}, func() string { return thinText(c.backend, thick.array.DType, c.compute) }
+	if !direct {
+		key, text = gemmKey{thinName, c.compute, thick.panel}, func() string { return thinPanelText(c.backend, c.compute) }
+	}
+	f, err := c.backend.shared(key, text)
+	if err != nil {
+		return err
+	}
+	batch := c.batch.Len()
+	operand := 1
+	if thick == &c.a {
+		operand = 0
+	}
+	bases := offsets(c.batch, operand, thick.array.DType.Size(), 0, batch)
+	cost := float64(c.depth) * (0.2 + 0.05*float64(thin.n))
+	want := perUnit(cost, batch*thick.n, c.backend.pool.Size())
+	want = max(min(want, batch*thick.n), 1)
+	pieces, piece := kernel.Chunks(thick.n, want, thick.panel)
+	per := max(1, want/thick.n)
+	if pieces > 1 {
+		per = 1
+	}
+	s := newScratch(c.backend.pool.Size(), thick.panel*c.depth*size)
+	defer s.free()
+	err = c.backend.pool.Run(ctx, (batch+per-1)/per*pieces, func(w *pool.Worker, u int) {
+		row := u % pieces * piece
+		count := min(piece, thick.n-row)
+		table := thick.rowTable(row, count)
+		for i := u / pieces * per; i < min((u/pieces+1)*per, batch); i++ {
+			args := make([]int64, thinWords)
+			args[thinCount], args[thinFew], args[thinK] = int64(count), int64(thin.n), int64(c.depth)
+			args[thinSmall] = pointer(small) + int64(i*thin.n*c.depth*size)
+			args[thinThick] = pointer(thick.array) + bases[i]
+			args[thinTable] = address(&table[0])
+			args[thinOut] = pointer(c.c) + int64(i*thin.n*thick.n*size) + int64(row*stepN)
+			args[thinStepN], args[thinStepM] = int64(stepN), int64(stepM)
+			if direct {
+				w.Call(f, unsafe.Pointer(&args[0]))
+				continue
+			}
+			mem := s.of(w)
+			args[thinThick] = address(&mem[0])
+			args[thinPanelK] = int64(thick.panel * size)
+			for r := 0; r < count; r += thick.panel {
+				n := min(thick.panel, count-r)
+				c.pack(w, thick, pointer(thick.array)+bases[i], table[r:], n, 0, c.depth, &mem[0])
+				args[thinCount] = int64(n)
+				w.Call(f, unsafe.Pointer(&args[0]))
+				args[thinOut] += int64(n * stepN)
+			}
+		}
+		runtime.KeepAlive(table)
+	})
+	runtime.KeepAlive(small)
+	return err
+}
+
+// contiguous gives a itself, or a contiguous copy in the compute type and what frees it.
+func (c *contraction) contiguous(ctx context.Context, a *ir.Array) (*ir.Array, func(), error) {
+	if a.DType == c.compute && a.IsContiguous() {
+		return a, func() {}, nil
+	}
+	mem, err := arena.Default().NewBuffer(a.Len() * c.compute.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &ir.Array{DType: c.compute, Shape: a.Shape, Strides: ir.ContiguousStrides(a.Shape), Data: mem.Bytes, Owner: mem}
+	err = c.backend.Elementwise(conversion(a.DType, c.compute)).Run(ctx, []*ir.Array{out}, []*ir.Array{a})
+	return out, mem.Free, err
+}
+
+// thinCode is a thin kernel under construction.
+type thinCode struct {
+	*fn
+	shape                     gemmShape
+	count, few, k             value.Value
+	small, thick, table       value.Value
+	out, stepN, stepM, panelK value.Value
+}
+
+func newThin(b *Backend, compute dtype.DType) (*module, *thinCode) {
+	mod := newModule()
+	f, args := mod.kernelFunc(thinName)
+	w := func(i int) value.Value { return f.word(args, i) }
+	ptr := func(i int) value.Value { return f.b.NewIntToPtr(w(i), bytePtr) }
+	return mod, &thinCode{fn: f, shape: b.gemmShape(compute), count: w(thinCount), few: w(thinFew), k: w(thinK), small: ptr(thinSmall),
+		thick: ptr(thinThick), table: ptr(thinTable), out: ptr(thinOut), stepN: w(thinStepN), stepM: w(thinStepM), panelK: w(thinPanelK)}
+}
+
+// thinText is the kernel for a thick side that is contiguous along k: vectors run along k.
+func thinText(b *Backend, mem, compute dtype.DType) string {
+	mod, c := newThin(b, compute)
+	size, msize := compute.Size(), mem.Size()
+	l := &lanes{fn: c.fn, w: thinLanes}
+	one := &lanes{fn: c.fn, w: 1}
+	vt := wide(regType(compute), thinLanes)
+	var acc [thinTile]variable
+	for i := range acc {
+		acc[i] = c.newVar(constant.NewZeroInitializer(vt))
+	}
+	spill := c.scratch(regType(compute), thinTile*thinLanes)
+	most := c.b.NewAnd(c.k, ci(-thinLanes))
+	c.loop(ci(0), c.count, ci(thinTile), func(j value.Value) {
+		var row, to [thinTile]value.Value
+		for i := range row {
+			r := c.min(c.add(j, ci(i)), c.sub(c.count, ci(1))) // past the end the last row is computed again
+			row[i] = c.at(c.thick, c.load(i64, c.at(c.table, c.mul(r, ci(8))), 8))
+			to[i] = c.at(c.out, c.mul(r, c.stepN))
+		}
+		c.loop(ci(0), c.few, ci(1), func(s value.Value) {
+			x := c.at(c.small, c.mul(c.mul(s, c.k), ci(size)))
+			for i := range acc {
+				acc[i].set(constant.NewZeroInitializer(vt))
+			}
+			c.loop(ci(0), most, ci(thinLanes), func(k value.Value) {
+				v := c.load(vt, c.at(x, c.mul(k, ci(size))), size)
+				for i := range acc {
+					y := l.fromMem(mem, c.load(wide(memType(mem), thinLanes), c.at(row[i], c.mul(k, ci(msize))), msize))
+					acc[i].set(c.mulAdd(c.shape, v, y, acc[i].get()))
+				}
+			})
+			c.when(c.less(most, c.k), func() {
+				for i := range acc {
+					c.store(acc[i].get(), c.at(spill, ci(i*thinLanes*size)), size)
+				}
+				c.loop(most, c.k, ci(1), func(k value.Value) {
+					v := c.load(regType(compute), c.at(x, c.mul(k, ci(size))), size)
+					for i := range acc {
+						p := c.at(spill, c.add(ci(i*thinLanes*size), c.mul(c.sub(k, most), ci(size))))
+						y := one.fromMem(mem, c.load(memType(mem), c.at(row[i], c.mul(k, ci(msize))), msize))
+						c.store(c.mulAdd(c.shape, v, y, c.load(regType(compute), p, size)), p, size)
+					}
+				})
+				for i := range acc {
+					acc[i].set(c.load(vt, c.at(spill, ci(i*thinLanes*size)), size))
+				}
+			}, nil)
+			add := reducer{Sum, compute}
+			for i := range acc {
+				sum := add.tree(c.fn, state{acc[i].get()}, thinLanes)
+				c.store(sum[0], c.at(to[i], c.mul(s, c.stepM)), size)
+			}
+		})
+	})
+	c.done(nil)
+	return mod.text()
+}
+
+// thinPanelText is the kernel for one packed panel of any thick side: vectors run along its rows, with a sum for each lane of k.
+func thinPanelText(b *Backend, compute dtype.DType) string {
+	mod, c := newThin(b, compute)
+	size, w := compute.Size(), c.shape.lanes
+	vt := wide(regType(compute), w)
+	var acc [thinLanes]variable
+	for i := range acc {
+		acc[i] = c.newVar(constant.NewZeroInitializer(vt))
+	}
+	most := c.b.NewAnd(c.k, ci(-thinLanes))
+	result := c.scratch(regType(compute), w)
+	c.loop(ci(0), c.few, ci(1), func(s value.Value) {
+		x := c.at(c.small, c.mul(c.mul(s, c.k), ci(size)))
+		c.loop(ci(0), c.count, ci(w), func(j value.Value) {
+			panel := c.at(c.thick, c.mul(j, ci(size)))
+			step := func(lane int, k value.Value) {
+				v := c.spread(c.load(regType(compute), c.at(x, c.mul(k, ci(size))), size), w)
+				y := c.load(vt, c.at(panel, c.mul(k, c.panelK)), size)
+				acc[lane].set(c.mulAdd(c.shape, v, y, acc[lane].get()))
+			}
+			for i := range acc {
+				acc[i].set(constant.NewZeroInitializer(vt))
+			}
+			c.loop(ci(0), most, ci(thinLanes), func(k value.Value) {
+				for i := range acc {
+					step(i, c.add(k, ci(i)))
+				}
+			})
+			for i := range thinLanes - 1 {
+				k := c.add(most, ci(i))
+				c.when(c.less(k, c.k), func() { step(i, k) }, nil)
+			}
+			sums := make([]value.Value, thinLanes)
+			for i := range acc {
+				sums[i] = acc[i].get()
+			}
+			for h := thinLanes / 2; h > 0; h /= 2 {
+				for i := range h {
+					sums[i] = c.b.NewFAdd(sums[i], sums[i+h])
+				}
+			}
+			c.store(sums[0], result, size)
+			c.loop(ci(0), c.min(ci(w), c.sub(c.count, j)), ci(1), func(i value.Value) {
+				to := c.at(c.at(c.out, c.mul(c.add(j, i), c.stepN)), c.mul(s, c.stepM))
+				c.store(c.load(regType(compute), c.at(result, c.mul(i, ci(size))), size), to, size)
+			})
+		})
+	})
+	c.done(nil)
+	return mod.text()
+}
