@@ -80,6 +80,9 @@ func (b *Builder) Op(name string, args ...*Value) *Value { return b.Emit(name, a
 
 // Const appends a literal.
 func (b *Builder) Const(d Datum) *Value {
+	if l, ok := d.(List); ok {
+		d = l.Frozen()
+	}
 	return b.Node(OpConst, Attrs{Value: d}, nil, []Type{TypeOf(d)}).Results[0]
 }
 

@@ -51,6 +51,14 @@ func (l List) Append(d Datum) List {
 	return List{shared: &elems, n: l.n + 1}
 }
 
+// Frozen is l in memory of its own that appending never writes to: what a constant in a program must be.
+func (l List) Frozen() List {
+	elems := make([]Datum, l.n, l.n+1)
+	copy(elems, l.Elems())
+	elems = append(elems, nil) // one more than n, so that Append copies
+	return List{shared: &elems, n: l.n}
+}
+
 // With gives the list with element i replaced.
 func (l List) With(i int, d Datum) List {
 	elems := append([]Datum{}, l.Elems()...)
