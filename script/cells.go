@@ -1,0 +1,371 @@
+package script
+
+import (
+	"fmt"
+
+	"github.com/gtc-project/gtc/ir"
+)
+
+// The memory model of lowering. IR values never change, but the program's tensors, lists and dicts do, and may share memory.
+//
+// A cell is a piece of memory: a tensor's storage, a list, a dict. It has a content, replaced at every write. A reference
+// (refV) is a cell and a path of views into it. Reading goes through the path; writing computes the new view and puts it back
+// into the cell's content.
+//
+// Where control flow makes it depend on run-time values which memory a variable refers to, the variable gets a cell of its own
+// with mirrors: mirror{guard, ref} says "where guard is true, I am the same memory as ref". A write to the cell then also writes
+// to ref where the guard holds, and a read first looks there if it was written. Mirrors cost nothing unless they are used: the
+// first pass over the function finds out which are, the second pass makes those only.
+
+// cell is a piece of memory.
+type cell struct {
+	serial  int
+	site    string
+	t       ir.Type
+	content content // before any write
+	mirrors []*mirror
+	poison  string // not "": what may share this memory cannot be tracked; writing is an error with this reason
+}
+
+// content is what a cell holds: an *ir.Value, or a *staticList whose elements are known one by one.
+type content interface{}
+
+// staticList is the content of a list whose length is known while lowering. It is immutable.
+type staticList struct{ elems []value }
+
+// pieces is the content of a list of views of one tensor, such as chunk gives.
+type pieces struct {
+	base *refV
+	fn   string
+	args []*ir.Value
+	list *ir.Value // valid while base has this stamp
+	at   int
+	join func(l *lowering, list *ir.Value) *ir.Value // puts the list together again
+}
+
+type cellState struct {
+	content content
+	stamp   int
+	t       ir.Type // element type where it became known after creation
+	seen    []int   // per mirror: the stamp of its target that this content includes
+	holds   []hold
+}
+
+// hold says that an element of a list or dict that is an IR value was copied from a reference, whose memory it shares.
+type hold struct {
+	ref   *refV
+	stamp int
+}
+
+type mirror struct {
+	key   string
+	guard *ir.Value
+	ref   *refV
+	start int // stamp of the target at creation
+}
+
+// mirrorPlan records which mirrors are used; nil in the first pass, which makes all of them.
+type mirrorPlan struct {
+	used  map[string]bool
+	final bool
+}
+
+func (l *lowering) newCell(t ir.Type, c content) *cell {
+	l.serial++
+	k := &cell{serial: l.serial, t: t, content: c, site: fmt.Sprintf("%s@%d:%d", l.frame.key, l.pos.Line, l.pos.Col)}
+	l.sites[k.site] = k
+	return k
+}
+
+// fresh is a reference to new memory that holds v.
+func (l *lowering) fresh(v *ir.Value, t ir.Type) *refV {
+	return &refV{t: t, cell: l.newCell(t, v), cached: v, contiguous: yes}
+}
+
+func (l *lowering) freshList(t ir.Type, elems []value) *refV {
+	return &refV{t: t, cell: l.newCell(t, &staticList{elems})}
+}
+
+func (l *lowering) state(c *cell) cellState {
+	if s, ok := l.cells[c]; ok {
+		return s
+	}
+	s := cellState{content: c.content, t: c.t}
+	for _, m := range c.mirrors {
+		s.seen = append(s.seen, m.start)
+	}
+	return s
+}
+
+// stampOf is the number of the cell's latest write, its mirrors' included.
+func (l *lowering) stampOf(c *cell) int {
+	l.sync(c)
+	return l.state(c).stamp
+}
+
+func (l *lowering) nextStamp() int {
+	l.stamp++
+	return l.stamp
+}
+
+// sync brings into c what was written to its mirrors' memory.
+func (l *lowering) sync(c *cell) {
+	for i, m := range c.mirrors {
+		now := l.stampOf(m.ref.cell)
+		if l.state(c).seen[i] == now {
+			continue
+		}
+		l.mirror.used[m.key] = true
+		s := l.copyState(c)
+		s.content = l.choose(m.guard, func() content { return l.readRef(m.ref, c.t) }, func() content { return l.asIR(c, s.content) }, c.t)
+		s.seen[i] = now
+		s.stamp = l.nextStamp()
+		l.cells[c] = s
+	}
+}
+
+func (l *lowering) copyState(c *cell) cellState {
+	s := l.state(c)
+	s.seen = append([]int{}, s.seen...)
+	s.holds = append([]hold{}, s.holds...)
+	return s
+}
+
+// choose emits an if on guard that yields one of two contents as IR values.
+func (l *lowering) choose(guard *ir.Value, then, els func() content, t ir.Type) *ir.Value {
+	if d, ok := guard.Const(); ok {
+		if d.(bool) {
+			return then().(*ir.Value)
+		}
+		return els().(*ir.Value)
+	}
+	blocks := []*ir.Block{{}, {}}
+	for i, f := range []func() content{then, els} {
+		l.in(blocks[i], func() {
+			v := f().(*ir.Value)
+			l.try(func() { l.b.Yield(v) })
+		})
+	}
+	var out *ir.Value
+	l.try(func() { out = l.b.Node(ir.OpIf, ir.Attrs{}, blocks, []ir.Type{t}, guard).Results[0] })
+	return out
+}
+
+// readRef is read as a content.
+func (l *lowering) readRef(r *refV, t ir.Type) *ir.Value { return l.read(r) }
+
+// read gives the present value of what r refers to.
+func (l *lowering) read(r *refV) *ir.Value {
+	now := l.stampOf(r.cell)
+	if r.cached != nil && r.stamp == now {
+		l.checkHolds(r.cell)
+		return r.cached
+	}
+	v := l.asIR(r.cell, l.state(r.cell).content)
+	l.checkHolds(r.cell)
+	for _, s := range r.path {
+		v = s.read(l, v)
+	}
+	return v
+}
+
+// asIR gives a content as an IR value.
+func (l *lowering) asIR(c *cell, k content) *ir.Value {
+	switch k := k.(type) {
+	case *ir.Value:
+		return k
+	case *staticList:
+		elems := make([]*ir.Value, len(k.elems))
+		for i, e := range k.elems {
+			elems[i] = l.irOf(e)
+		}
+		return l.list(elems, l.elemType(c))
+	case *pieces:
+		return l.piecesList(k)
+	}
+	panic(fmt.Sprintf("BUG: content %T", k))
+}
+
+// list emits a list; the element type is stated because an empty list does not tell it.
+func (l *lowering) list(elems []*ir.Value, elem ir.Type) *ir.Value {
+	var v *ir.Value
+	l.try(func() {
+		v = l.b.Node(ir.OpList, ir.Attrs{}, nil, []ir.Type{ir.ListOf(elem)}, elems...).Results[0]
+	})
+	return v
+}
+
+func (l *lowering) piecesList(p *pieces) *ir.Value {
+	if l.stampOf(p.base.cell) == p.at {
+		return p.list
+	}
+	return l.aten(p.fn, []ir.Type{ir.ListOf(ir.AnyTensor)}, append([]*ir.Value{l.read(p.base)}, p.args...)...)[0]
+}
+
+// elemType is the element type of a list cell.
+func (l *lowering) elemType(c *cell) ir.Type {
+	t := unwrapped(l.state(c).t)
+	if t.Kind == ir.KList {
+		return t.Elems[0]
+	}
+	return ir.Any
+}
+
+// setElemType makes the type of an empty list or dict literal known.
+func (l *lowering) setElemType(c *cell, t ir.Type) {
+	s := l.copyState(c)
+	if u := unwrapped(s.t); u.Kind == t.Kind && u.Elems[0].Kind == ir.KAny && t.Elems[0].Kind != ir.KAny {
+		s.t = t
+		l.cells[c] = s
+	}
+}
+
+// checkHolds refuses to use a list or dict whose elements share memory with something that has been written since.
+func (l *lowering) checkHolds(c *cell) {
+	for _, h := range l.state(c).holds {
+		if l.stampOf(h.ref.cell) != h.stamp {
+			l.fail(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
+				map[bool]string{true: "list", false: "dict"}[unwrapped(c.t).Kind == ir.KList])
+		}
+	}
+}
+
+// holdsOf lists the references inside a value, which a container that copies it holds.
+func (l *lowering) holdsOf(v value, out []hold) []hold {
+	switch v := v.(type) {
+	case *refV:
+		if s, ok := l.state(v.cell).content.(*staticList); ok && len(v.path) == 0 {
+			for _, e := range s.elems {
+				out = l.holdsOf(e, out)
+			}
+		}
+		out = append(out, hold{v, l.stampOf(v.cell)})
+	case *tupleV:
+		for _, e := range v.elems {
+			out = l.holdsOf(e, out)
+		}
+	}
+	return out
+}
+
+// write replaces what r refers to by v, of the same shape and dtype.
+func (l *lowering) write(r *refV, v *ir.Value) {
+	if r.cell.poison != "" {
+		l.fail(l.pos, "%s", r.cell.poison)
+	}
+	l.sync(r.cell)
+	base := l.asIR(r.cell, l.state(r.cell).content)
+	l.writeCell(r.cell, l.putBack(base, r.path, v))
+}
+
+// writeCell gives a cell a new content, and its mirrors where their guards hold.
+func (l *lowering) writeCell(c *cell, k content) {
+	if c.poison != "" {
+		l.fail(l.pos, "%s", c.poison)
+	}
+	l.sync(c)
+	s := l.copyState(c)
+	s.content, s.stamp = k, l.nextStamp()
+	if _, static := k.(*staticList); static {
+		s.holds = nil
+	}
+	l.cells[c] = s
+	for i, m := range c.mirrors {
+		l.mirror.used[m.key] = true
+		l.writeGuarded(m, l.asIR(c, k))
+		s = l.copyState(c)
+		s.seen[i] = l.stampOf(m.ref.cell)
+		l.cells[c] = s
+	}
+}
+
+// writeGuarded writes v to a mirror's memory where its guard holds.
+func (l *lowering) writeGuarded(m *mirror, v *ir.Value) {
+	target := m.ref.cell
+	if target.poison != "" {
+		l.fail(l.pos, "%s", target.poison)
+	}
+	l.sync(target)
+	old := l.asIR(target, l.state(target).content)
+	next := l.choose(m.guard, func() content { return l.putBack(old, m.ref.path, v) }, func() content { return old }, l.state(target).t)
+	l.writeCell(target, next)
+}
+
+// putBack gives base with the part that path leads to replaced by v.
+func (l *lowering) putBack(base *ir.Value, path []*step, v *ir.Value) *ir.Value {
+	if len(path) == 0 {
+		return v
+	}
+	for i, s := range path {
+		if s.put == nil {
+			return l.putByIndex(base, path, i, v)
+		}
+	}
+	at := make([]*ir.Value, len(path))
+	cur := base
+	for i, s := range path {
+		at[i] = cur
+		if i+1 < len(path) {
+			cur = s.read(l, cur)
+		}
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		v = path[i].put(l, at[i], v)
+	}
+	return v
+}
+
+// putByIndex writes through a path with a view that has no inverse of its own, such as expand: an array of the base's element
+// numbers goes through the same views and tells where each element of v belongs. Steps before the first such view are inverted.
+func (l *lowering) putByIndex(base *ir.Value, path []*step, first int, v *ir.Value) *ir.Value {
+	at := make([]*ir.Value, first)
+	cur := base
+	for i := range first {
+		at[i] = cur
+		cur = path[i].read(l, cur)
+	}
+	numbers := l.aten("write_index", []ir.Type{ir.AnyTensor}, cur)[0]
+	for _, s := range path[first:] {
+		numbers = s.read(l, numbers)
+	}
+	v = l.aten("write_at", []ir.Type{ir.AnyTensor}, cur, numbers, v)[0]
+	for i := first - 1; i >= 0; i-- {
+		v = path[i].put(l, at[i], v)
+	}
+	return v
+}
+
+// addMirror says that c is the same memory as ref where guard holds. The guard is asked for only if the mirror is needed.
+func (l *lowering) addMirror(c *cell, key string, ref *refV, guard func() *ir.Value) {
+	if ref.cell == c {
+		return
+	}
+	if l.mirror.final && !l.mirror.used[key] {
+		return
+	}
+	c.mirrors = append(c.mirrors, &mirror{key: key, guard: guard(), ref: ref, start: l.stampOf(ref.cell)})
+	if s, ok := l.cells[c]; ok {
+		s.seen = append(s.seen, l.stampOf(ref.cell))
+		l.cells[c] = s
+	}
+}
+
+// snapshot copies the state for a branch.
+func (l *lowering) snapshot() map[*cell]cellState {
+	m := make(map[*cell]cellState, len(l.cells))
+	for k, v := range l.cells {
+		m[k] = v
+	}
+	return m
+}
+
+// aten emits a call of an aten function with result types; operands are complete and in order.
+func (l *lowering) aten(name string, results []ir.Type, args ...*ir.Value) []*ir.Value {
+	var out []*ir.Value
+	l.try(func() { out = l.b.Aten(name, results, args...) })
+	return out
+}
+
+func (l *lowering) aten1(name string, args ...*ir.Value) *ir.Value {
+	return l.aten(name, []ir.Type{ir.AnyTensor}, args...)[0]
+}
