@@ -3,7 +3,9 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"weak"
 
 	"github.com/gtc-project/gtc/ir/scalar"
 	"github.com/gtc-project/gtc/runtime/cache"
@@ -33,12 +35,12 @@ type Backend struct {
 	vector int  // bytes of a vector register
 	fma    bool // the CPU has fused multiply-add
 
-	maps    sync.Map // *scalar.Prog -> *Map
-	reduces sync.Map // reduceKey -> *Reduction
+	maps    sync.Map // weak pointer to a scalar.Prog -> *mapKernels
+	reduces sync.Map // reduceKey -> *reduceKernels
 	gemms   sync.Map // gemmKey -> *lazyFunc
 
 	mu      sync.Mutex
-	modules map[string]*jit.Module // kernel text -> code
+	modules map[cache.Key]weak.Pointer[jit.Module] // code in use, by what it was made of
 }
 
 // New makes a backend. It fails where LLVM is missing or the platform cannot run the code.
@@ -59,7 +61,7 @@ func New(o Options) (*Backend, error) {
 	if o.Pool == nil {
 		o.Pool = pool.Default()
 	}
-	b := &Backend{llvm: o.LLVM, cache: o.Cache, pool: o.Pool, target: o.LLVM.Host(), passes: llvm.Passes(o.LLVM.Version()), modules: map[string]*jit.Module{}}
+	b := &Backend{llvm: o.LLVM, cache: o.Cache, pool: o.Pool, target: o.LLVM.Host(), passes: llvm.Passes(o.LLVM.Version()), modules: map[cache.Key]weak.Pointer[jit.Module]{}}
 	if o.Target != nil {
 		b.target = *o.Target
 	}
@@ -83,21 +85,14 @@ var Default = sync.OnceValues(func() (*Backend, error) { return New(Options{}) }
 // Target is the machine that code is made for.
 func (b *Backend) Target() llvm.Target { return b.target }
 
-// object compiles LLVM text through the cache.
-func (b *Backend) object(text string) ([]byte, error) {
-	k := cache.MakeKey(text, b.target.Triple, b.target.CPU, b.target.Features, b.passes, b.llvm.Version().String(), loaderABI)
-	return b.cache.Do(k, func() ([]byte, error) {
-		return b.llvm.Compile(text, b.target, b.passes, llvm.Object)
-	})
-}
-
-// compile gives the function with the given name in LLVM text.
+// compile gives the function with the given name in LLVM text. Code lives as long as a function of it does.
 func (b *Backend) compile(text, name string) (jit.Func, error) {
+	key := cache.MakeKey(text, b.target.Triple, b.target.CPU, b.target.Features, b.passes, b.llvm.Version().String(), loaderABI)
 	b.mu.Lock()
-	m := b.modules[text]
+	m := b.modules[key].Value()
 	b.mu.Unlock()
 	if m == nil {
-		obj, err := b.object(text)
+		obj, err := b.cache.Do(key, func() ([]byte, error) { return b.llvm.Compile(text, b.target, b.passes, llvm.Object) })
 		if err != nil {
 			return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
 		}
@@ -105,16 +100,25 @@ func (b *Backend) compile(text, name string) (jit.Func, error) {
 			return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
 		}
 		b.mu.Lock()
-		b.modules[text] = m
+		b.modules[key] = weak.Make(m)
 		b.mu.Unlock()
+		runtime.AddCleanup(m, b.forget, key)
 	}
 	return m.Lookup(name)
 }
 
+// forget drops the entry of code that is gone.
+func (b *Backend) forget(key cache.Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.modules[key].Value() == nil {
+		delete(b.modules, key)
+	}
+}
+
 // Emit compiles LLVM text of this package's kernels to another form, for --emit.
 func (b *Backend) Emit(text string, out llvm.Output) ([]byte, error) {
-	passes := b.passes
-	return b.llvm.Compile(text, b.target, passes, out)
+	return b.llvm.Compile(text, b.target, b.passes, out)
 }
 
 // lanesFor chooses how many elements a program computes at once: one vector register of its widest type.

@@ -1,12 +1,15 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -359,5 +362,83 @@ func BenchmarkCompile(bb *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What is kept of a program goes with it.
+func TestKernelsAreForgotten(t *testing.T) {
+	b := backend(t)
+	x := ir.NewArray(dtype.F32, 8)
+	func() {
+		sb := scalar.NewBuilder()
+		sb.Output(sb.Add(sb.Input(dtype.F32), sb.F(dtype.F32, 123)))
+		p := sb.Finish()
+		require.NoError(t, b.Elementwise(p).Run(t.Context(), []*ir.Array{x}, []*ir.Array{x}))
+		r, err := b.Reduce(Sum, p)
+		require.NoError(t, err)
+		require.NoError(t, r.Run(t.Context(), ir.NewArray(dtype.F32), []*ir.Array{x}, []int{0}))
+	}()
+	size := func(m *sync.Map) (n int) {
+		m.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return size(&b.maps) == 0 && size(&b.reduces) == 0 && len(b.modules) == 0
+	}, 5*time.Second, 5*time.Millisecond)
+}
+
+// Goroutines share kernels, compiled once, and threads.
+func TestConcurrentUse(t *testing.T) {
+	b := backend(t)
+	p, err := scalar.Program("exp", dtype.F32)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(13, 14))
+	x := randomArray(r, dtype.F32, 100, 700)
+	want, err := ir.RunProg(p, x.Shape, []*ir.Array{x})
+	require.NoError(t, err)
+	sums, err := evalReduce(Sum, want[0], []int{1}, false)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			for range 5 {
+				out, sum := ir.NewArray(dtype.F32, 100, 700), ir.NewArray(dtype.F32, 100)
+				err := b.Elementwise(p).Run(context.Background(), []*ir.Array{out}, []*ir.Array{x})
+				red, err2 := b.Reduce(Sum, p)
+				if err == nil && err2 == nil {
+					err = red.Run(context.Background(), sum, []*ir.Array{x}, []int{1})
+				}
+				if err != nil || err2 != nil || string(out.Data) != string(want[0].Data) || len(sum.Floats()) != len(sums.Floats()) {
+					t.Errorf("wrong result: %v, %v", err, err2)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestCancelled(t *testing.T) {
+	b := backend(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	x := ir.NewArray(dtype.F32, 1000, 1000)
+	p, err := scalar.Program("exp", dtype.F32)
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Elementwise(p).Run(ctx, []*ir.Array{x}, []*ir.Array{x}), context.Canceled)
+	require.ErrorIs(t, b.Dot(ctx, ir.NewArray(dtype.F32, 1000, 1000), x, x, 0, 1), context.Canceled)
+}
+
+func BenchmarkTranspose(bb *testing.B) {
+	b := backend(bb)
+	x, out := ir.NewArray(dtype.F32, 1024, 1024), ir.NewArray(dtype.F32, 1024, 1024)
+	xt := x.View([]int{1024, 1024}, []int{1, 1024}, 0)
+	bb.SetBytes(8 << 20)
+	for bb.Loop() {
+		if err := b.Elementwise(Identity(dtype.F32)).Run(bb.Context(), []*ir.Array{out}, []*ir.Array{xt}); err != nil {
+			bb.Fatal(err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/llir/llvm/ir/value"
 
@@ -20,8 +21,13 @@ import (
 
 // Map applies a scalar program at every index of its operands.
 type Map struct {
+	*mapKernels
 	backend *Backend
 	prog    *scalar.Prog
+}
+
+// mapKernels is what is known of a program. It does not refer to the program, so that it can go when that does.
+type mapKernels struct {
 	cost    float64     // estimated nanoseconds per element
 	sizes   []int       // bytes per element of inputs and outputs
 	unit    kernel.Axis // of contiguous operands; its Size is not used
@@ -36,18 +42,23 @@ type lazyFunc struct {
 	err  error
 }
 
-// Elementwise gives the kernel family of a program; calls with the same program share it. Code is made at first Run per access class.
+// Elementwise gives the kernel family of a program; calls with the same program share it, for as long as the program lives. Code is
+// made at the first Run per access class.
 func (b *Backend) Elementwise(p *scalar.Prog) *Map {
-	if m, ok := b.maps.Load(p); ok {
-		return m.(*Map)
+	key := weak.Make(p)
+	if m, ok := b.maps.Load(key); ok {
+		return &Map{m.(*mapKernels), b, p}
 	}
-	m := &Map{backend: b, prog: p, cost: progCost(p)}
+	m := &mapKernels{cost: progCost(p)}
 	for i := range len(p.In) + len(p.Out) {
 		m.sizes = append(m.sizes, portOf(p, i).DType.Size())
 	}
 	m.unit.Strides = ones(len(m.sizes))
-	shared, _ := b.maps.LoadOrStore(p, m)
-	return shared.(*Map)
+	shared, had := b.maps.LoadOrStore(key, m)
+	if !had {
+		runtime.AddCleanup(p, func(key weak.Pointer[scalar.Prog]) { b.maps.Delete(key) }, key)
+	}
+	return &Map{shared.(*mapKernels), b, p}
 }
 
 // progCost estimates nanoseconds per element: memory traffic from a shared cache, plus arithmetic in vectors of eight.
@@ -222,7 +233,11 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 	want := perUnit(m.cost, rows*inner.Size, m.backend.pool.Size())
 	pieces, piece := kernel.Chunks(inner.Size, want, 64)
 	rowsPer := max(1, want/max(inner.Size, 1))
-	if pieces > 1 {
+	switch {
+	case outer.Len() > 1 && inner.Size > 2*tileSide && closeAcross(outer, inner):
+		pieces, piece = kernel.Chunks(inner.Size, tileSide, 16)
+		rowsPer = tileSide
+	case pieces > 1:
 		rowsPer = 1
 	}
 	groups := (rows + rowsPer - 1) / rowsPer
@@ -253,6 +268,21 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 		return err
 	}
 	return faultError(fault.Load())
+}
+
+// tileSide is the side of the tiles in which operands are walked that step far along the inner axis but little along the next one:
+// a transposed operand. Each cache line is then used up while it is near.
+const tileSide = 64
+
+// closeAcross reports whether some operand has its neighbours along the innermost outer axis.
+func closeAcross(outer kernel.Nest, inner kernel.Axis) bool {
+	next := outer[len(outer)-1]
+	for k, s := range inner.Strides {
+		if near := next.Strides[k]; (near == 1 || near == -1) && (s > 8 || s < -8) {
+			return true
+		}
+	}
+	return false
 }
 
 // Text is the kernel's LLVM text for operands, inputs before outputs, with these inner strides in elements.

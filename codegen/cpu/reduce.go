@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+	"weak"
 
 	"github.com/gtc-project/gtc/codegen/kernel"
 	"github.com/gtc-project/gtc/ir"
@@ -19,24 +20,29 @@ import (
 // Reduction applies a scalar program with one result at every index and reduces that over some dims, in the order that package ir
 // defines.
 type Reduction struct {
+	*reduceKernels
 	backend *Backend
 	op      ReduceOp
 	prog    *scalar.Prog
-	cost    float64
+}
+
+// reduceKernels is what is known of a reduction; see mapKernels.
+type reduceKernels struct {
+	cost    float64  // estimated nanoseconds per element
 	kernels sync.Map // reduceVariant -> *lazyFunc
 }
 
 type reduceKey struct {
 	op   ReduceOp
-	prog *scalar.Prog
+	prog weak.Pointer[scalar.Prog]
 }
 
 // Reduce gives the kernel family of a reduction op after a program, whose one output is what is reduced. Calls with the same op and
-// program share it.
+// program share it, for as long as the program lives.
 func (b *Backend) Reduce(op ReduceOp, p *scalar.Prog) (*Reduction, error) {
-	key := reduceKey{op, p}
+	key := reduceKey{op, weak.Make(p)}
 	if r, ok := b.reduces.Load(key); ok {
-		return r.(*Reduction), nil
+		return &Reduction{r.(*reduceKernels), b, op, p}, nil
 	}
 	if len(p.Out) != 1 || len(p.In) == 0 {
 		return nil, fmt.Errorf("cpu: a reduction's program needs operands and exactly one result, it has %d and %d", len(p.In), len(p.Out))
@@ -44,8 +50,11 @@ func (b *Backend) Reduce(op ReduceOp, p *scalar.Prog) (*Reduction, error) {
 	if _, err := op.Result(p.Out[0].DType); err != nil {
 		return nil, err
 	}
-	r, _ := b.reduces.LoadOrStore(key, &Reduction{backend: b, op: op, prog: p, cost: progCost(p) + 0.05})
-	return r.(*Reduction), nil
+	r, had := b.reduces.LoadOrStore(key, &reduceKernels{cost: progCost(p) + 0.05})
+	if !had {
+		runtime.AddCleanup(p, func(key reduceKey) { b.reduces.Delete(key) }, key)
+	}
+	return &Reduction{r.(*reduceKernels), b, op, p}, nil
 }
 
 var identities sync.Map // dtype.DType -> *scalar.Prog
