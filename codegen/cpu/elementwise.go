@@ -234,9 +234,9 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 	pieces, piece := kernel.Chunks(inner.Size, want, 64)
 	rowsPer := max(1, want/max(inner.Size, 1))
 	switch {
-	case outer.Len() > 1 && inner.Size > 2*tileSide && closeAcross(outer, inner):
-		pieces, piece = kernel.Chunks(inner.Size, tileSide, 16)
-		rowsPer = tileSide
+	case outer.Len() > 1 && inner.Size > 2*tileCols && closeAcross(outer, inner):
+		pieces, piece = kernel.Chunks(inner.Size, tileCols, 8)
+		rowsPer = tileRows
 	case pieces > 1:
 		rowsPer = 1
 	}
@@ -270,9 +270,13 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 	return faultError(fault.Load())
 }
 
-// tileSide is the side of the tiles in which operands are walked that step far along the inner axis but little along the next one:
-// a transposed operand. Each cache line is then used up while it is near.
-const tileSide = 64
+// Operands that step far along the inner axis but little along the next one, transposed ones, are walked in tiles of so many
+// elements along these axes: each cache line is then used up while it is near. Few columns, since lines a power of two apart share
+// few places in the cache.
+const (
+	tileCols = 16
+	tileRows = 256
+)
 
 // closeAcross reports whether some operand has its neighbours along the innermost outer axis.
 func closeAcross(outer kernel.Nest, inner kernel.Axis) bool {
