@@ -16,6 +16,11 @@ func init() {
 		func(b *ir.Builder, a []*ir.Value) []*ir.Value {
 			e := em{b}
 			q, k := a[0], a[1]
+			for _, x := range a[:3] {
+				if rank(b, x) < 2 {
+					e.Failf("_scaled_dot_product_attention: expected query, key and value with at least 2 dimensions, got shape %v", e.NeedShape(x))
+				}
+			}
 			mask := a[3]
 			if constBool(b, a[6]) {
 				if !isNone(mask) {
@@ -63,13 +68,13 @@ func (e em) forbidden(mask *ir.Value, d dtype.DType) *ir.Value {
 func (e em) multiHead(a []*ir.Value) []*ir.Value {
 	q, k, v := a[0], a[1], a[2]
 	unbatched := rank(e.Builder, q) == 2
+	if r := rank(e.Builder, q); r < 2 || r > 3 || rank(e.Builder, k) != r || rank(e.Builder, v) != r {
+		e.Failf("query, key and value should all be unbatched 2D or batched 3D tensors, but have shapes %v, %v and %v", e.NeedShape(q), e.NeedShape(k), e.NeedShape(v))
+	}
 	if unbatched {
 		q, k, v = e.insert(q, 1), e.insert(k, 1), e.insert(v, 1)
 	}
 	sq, heads := e.NeedShape(q), constInt(e.Builder, a[4])
-	if len(sq) != 3 {
-		e.Failf("query should be unbatched 2D or batched 3D tensor but received %d-D query tensor", len(sq))
-	}
 	embed := sq[2]
 	if want := constInt(e.Builder, a[3]); embed != want {
 		e.Failf("was expecting embedding dimension of %d, but got %d", want, embed)
@@ -84,6 +89,9 @@ func (e em) multiHead(a []*ir.Value) []*ir.Value {
 		if !isNone(unsupported.v) {
 			e.Failf("multi_head_attention_forward: %s is not supported", unsupported.name)
 		}
+	}
+	if sk, sv := e.NeedShape(k), e.NeedShape(v); sk[0] != sv[0] || sk[1] != sq[1] || sv[1] != sq[1] {
+		e.Failf("key shape %v does not match value shape %v or query shape %v", sk, sv, sq)
 	}
 	q, k, v = e.projections(q, k, v, embed, a)
 	keyMask, mask := a[14], a[16]
@@ -161,12 +169,18 @@ func (e em) projections(q, k, v *ir.Value, embed int, a []*ir.Value) (_, _, _ *i
 			if isNone(a[5]) {
 				e.Failf("use_separate_proj_weight is False but in_proj_weight is None")
 			}
+			if s := e.NeedShape(a[5]); !sameInts(s, []int{3 * embed, embed}) {
+				e.Failf("expecting in_proj_weight shape of %v, but got %v", []int{3 * embed, embed}, s)
+			}
 			w = e.slice(a[5], 0, i*embed, (i+1)*embed)
 		} else if isNone(w) {
 			e.Failf("use_separate_proj_weight is True but a projection weight is None")
 		}
 		bias := e.None()
 		if !isNone(a[6]) {
+			if s := e.NeedShape(a[6]); !sameInts(s, []int{3 * embed}) {
+				e.Failf("expecting in_proj_bias shape of %v, but got %v", []int{3 * embed}, s)
+			}
 			bias = e.slice(a[6], 0, i*embed, (i+1)*embed)
 		}
 		out[i] = e.linear(x, w, bias)

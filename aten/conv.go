@@ -220,6 +220,9 @@ func (e em) convTranspose(c convCall, outputPadding []int) *ir.Value {
 func (e em) windowCounts(size, kernel, stride, dilation []int) []int {
 	out := make([]int, len(size))
 	for i := range size {
+		if stride[i] <= 0 || dilation[i] <= 0 {
+			e.Failf("stride and dilation should be greater than zero, but got stride %v and dilation %v", stride, dilation)
+		}
 		reach := dilation[i]*(kernel[i]-1) + 1
 		if kernel[i] <= 0 || size[i] < reach {
 			e.Failf("Calculated padded input size per channel: %v. Kernel size: %v with dilation %v. Kernel size can't be greater than actual input size", size, kernel, dilation)

@@ -108,7 +108,13 @@ func (e em) embeddingBag(c bagCall) *ir.Value {
 		}
 	case len(s) == 1 && !isNone(c.offsets):
 		offsets := cast(e.Builder, c.offsets, dtype.I64)
+		if rank(e.Builder, offsets) != 1 {
+			e.Failf("offsets has to be a 1D Tensor, but got Tensor of dimension %d", rank(e.Builder, offsets))
+		}
 		bags = e.NeedShape(offsets)[0]
+		if c.lastOffset && bags == 0 {
+			e.Failf("include_last_offset: number of offsets should be at least 1")
+		}
 		if c.lastOffset {
 			bags--
 			offsets = e.slice(offsets, 0, 0, bags)

@@ -109,6 +109,9 @@ func init() {
 	loss("multilabel_margin_loss(Tensor input, Tensor target, "+reductionParams+") -> Tensor", multilabelMargin)
 	loss("multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, "+reductionParams+") -> Tensor", func(e em, a []*ir.Value) *ir.Value {
 		x, t := a[0], a[1]
+		if rank(e.Builder, x) == 0 {
+			e.Failf("multilabel_soft_margin_loss: expected an input with at least 1 dimension")
+		}
 		l := e.neg(e.add(e.mul(t, e.logSigmoid(x)), e.mul(e.sub(e.Float(1), t), e.logSigmoid(e.neg(x)))))
 		l = e.weighted(l, a[2])
 		last := rank(e.Builder, l) - 1

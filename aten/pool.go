@@ -249,6 +249,9 @@ func (e em) avgPool(c pool, includePad bool, divisor int) *ir.Value {
 
 // divCounts divides the last dims by numbers of elements: one number where all are equal.
 func (e em) divCounts(x *ir.Value, d dtype.DType, shape []int, counts []float64) *ir.Value {
+	if len(counts) == 0 {
+		return x
+	}
 	for _, n := range counts {
 		if n != counts[0] {
 			return e.div(x, e.floatTensor(d, shape, counts))
@@ -275,7 +278,13 @@ func (e em) adaptiveSize(v *ir.Value, in []int) []int {
 		l, ok = ir.NewList(t...), true
 	}
 	if !ok || l.Len() == 1 {
-		return e.repeated(v, len(in), "output_size")
+		out := e.repeated(v, len(in), "output_size")
+		for _, n := range out {
+			if n < 0 {
+				e.Failf("adaptive pooling: elements of output_size must be greater than or equal to 0, got %d", n)
+			}
+		}
+		return out
 	}
 	out := append([]int{}, in...)
 	if l.Len() != len(in) {
