@@ -9,8 +9,11 @@ var (
 	OpUnwrap = register(&Op{
 		Name: "unwrap", Doc: "a, which is not None.", Params: []string{"a"}, Class: Host, Effect: MayFail,
 		Infer: func(c *Call) ([]Type, error) {
-			if c.Args[0].Kind == KOptional {
+			switch c.Args[0].Kind {
+			case KOptional:
 				return t1(c.Args[0].Elems[0])
+			case KNone:
+				return t1(Any)
 			}
 			return t1(c.Args[0])
 		},

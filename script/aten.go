@@ -448,7 +448,26 @@ func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 	if len(results) == 1 {
 		return results[0]
 	}
-	return l.tuple(results)
+	t := l.tuple(results)
+	t.names = resultNames(fn.Base, len(results))
+	return t
+}
+
+// resultNames are the field names of functions that give named tuples.
+func resultNames(base string, n int) []string {
+	names := map[string]string{
+		"max": "values indices", "min": "values indices", "median": "values indices", "nanmedian": "values indices", "mode": "values indices",
+		"sort": "values indices", "topk": "values indices", "kthvalue": "values indices", "cummax": "values indices", "cummin": "values indices",
+		"aminmax": "min max", "frexp": "mantissa exponent", "slogdet": "sign logabsdet", "linalg_slogdet": "sign logabsdet", "qr": "Q R",
+		"linalg_qr": "Q R", "svd": "U S V", "linalg_svd": "U S Vh", "linalg_eigh": "eigenvalues eigenvectors", "linalg_eig": "eigenvalues eigenvectors",
+		"symeig": "eigenvalues eigenvectors", "triangular_solve": "solution cloned_coefficient", "histogram": "hist bin_edges",
+		"linalg_lstsq": "solution residuals rank singular_values", "linalg_lu": "P L U", "linalg_inv_ex": "inverse info", "linalg_cholesky_ex": "L info",
+	}[base]
+	fields := strings.Fields(names)
+	if len(fields) != n {
+		return nil
+	}
+	return fields
 }
 
 func bound0(bound []value) (*refV, bool) {

@@ -528,16 +528,23 @@ func (l *lowering) unwrap(v value) value {
 	switch v := v.(type) {
 	case *scalarV:
 		if v.t.Kind == ir.KOptional {
-			return l.valueOf(l.op("unwrap", v.v), v.t.Elems[0])
+			return l.valueOf(l.unwrapped(v.v, v.t.Elems[0]), v.t.Elems[0])
 		}
 	case *refV:
 		if v.t.Kind == ir.KOptional {
-			r := l.view(v, unwrapStep, yes)
+			r := l.view(v, unwrapStep(v.t.Elems[0]), yes)
 			r.t = v.t.Elems[0]
 			return r
 		}
 	}
 	return v
+}
+
+// unwrapped emits an unwrap to a type that the operand's own may not tell: None is a value of every Optional.
+func (l *lowering) unwrapped(v *ir.Value, t ir.Type) *ir.Value {
+	var out *ir.Value
+	l.try(func() { out = l.b.Node(ir.OpUnwrap, ir.Attrs{}, nil, []ir.Type{t}, v).Results[0] })
+	return out
 }
 
 // cond lowers an expression to a condition, converting numbers and tensors of one element to bool.
@@ -728,7 +735,9 @@ func (l *lowering) noneTest(ex expr, x value, is bool, p Pos) cond {
 		return cond{static: true, value: !is}
 	}
 	c := cond{v: l.op("is_none", l.irOf(x))}
-	if !is {
+	if d, ok := c.v.Const(); ok {
+		c = cond{static: true, value: d.(bool) == is}
+	} else if !is {
 		c.v = l.op("py_not", c.v)
 	}
 	if n, ok := ex.(*nameExpr); ok {

@@ -131,13 +131,15 @@ func keyStep(k *ir.Value) *step {
 }
 
 // unwrapStep is an Optional known not to be None.
-var unwrapStep = &step{
-	name: "unwrap",
-	read: func(l *lowering, base *ir.Value) *ir.Value { return l.op("unwrap", base) },
-	put:  func(_ *lowering, _, v *ir.Value) *ir.Value { return v },
+func unwrapStep(t ir.Type) *step {
+	s := &step{
+		name: "unwrap",
+		read: func(l *lowering, base *ir.Value) *ir.Value { return l.unwrapped(base, t) },
+		put:  func(_ *lowering, _, v *ir.Value) *ir.Value { return v },
+	}
+	s.build = func([]*ir.Value) *step { return s }
+	return s
 }
-
-func init() { unwrapStep.build = func([]*ir.Value) *step { return unwrapStep } }
 
 // view is the reference that a view function of r gives.
 func (l *lowering) view(r *refV, s *step, contiguous tri) *refV {

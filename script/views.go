@@ -98,7 +98,7 @@ func (l *lowering) strides(r *refV) (shape, strides *ir.Value, ok bool) {
 	}
 	strides = l.op("dense_strides", l.op("shape", cur))
 	for _, s := range r.path {
-		if s == unwrapStep {
+		if s.name == "unwrap" {
 			cur = s.read(l, cur)
 			continue
 		}
