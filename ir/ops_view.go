@@ -263,6 +263,12 @@ func reshapeView(x *Array, shape []int) *Array {
 	return y.View(shape, ContiguousStrides(shape), y.Offset)
 }
 
+// ViewStrides are the strides with which memory of a shape and strides is seen in another shape of as many elements; ok is false where
+// no strides do that.
+func ViewStrides(shape, strides, want []int) (st []int, ok bool) {
+	return viewStrides(shape, strides, want)
+}
+
 // viewStrides are the strides with which memory of a shape and strides is seen in another shape, if there are any: every run of
 // dims of the old shape that is contiguous in itself can be split anew.
 func viewStrides(shape, strides, want []int) ([]int, bool) {

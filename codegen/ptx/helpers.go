@@ -10,19 +10,19 @@ import (
 // Operations that are loops over the bits of one element. They are written out where they occur, since a call in PTX costs more than
 // its code. In the texts, a name that starts with % and ends with # is local to one expansion.
 
-// expand writes a text; result is the local name of its value.
+// expand writes a text; result is the local name of its value. subst are pairs of a word of the text and what stands for it.
 func (l *lane) expand(text, result string, subst ...string) string {
 	l.count++
-	id := fmt.Sprint(l.count)
-	entry := l.block
-	text = strings.NewReplacer(append(subst, "ENTRY", "%"+entry, "#", "_"+id)...).Replace(text)
-	l.text = append(l.text, text...)
-	l.block = "exit_" + id
-	return "%" + result + "_" + id
+	id := fmt.Sprintf("_%d", l.count)
+	text = strings.NewReplacer(subst...).Replace(text)
+	l.text = append(l.text, strings.ReplaceAll(text, "#", id)...)
+	l.block = "exit" + id
+	return "%" + result + id
 }
 
 // gcd is Euclid's algorithm on magnitudes.
 func (l *lane) gcd(x, y string) string {
+	l.m.declare("declare i64 @llvm.abs.i64(i64, i1)")
 	return l.expand(`  br label %start#
 start#:
   %x# = call i64 @llvm.abs.i64(i64 X, i1 false)
