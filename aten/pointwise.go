@@ -387,8 +387,8 @@ func clamp(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		xb := broadcast(b, x, tensorArg(b, args[1+i], d))
 		bound := xb[1]
 		out := b.Op(outside, xb[0], bound)
-		if d.IsFloat() && args[1+i].Type.IsTensor() {
-			out = b.Op("logical_or", out, b.Op("isnan", bound))
+		if c, ok := args[1+i].Const(); d.IsFloat() && !(ok && isNumber(args[1+i]) && c == c) {
+			out = b.Op("logical_or", out, b.Op("isnan", bound)) // a NaN bound makes everything NaN
 		}
 		x = b.Op("where", out, bound, xb[0])
 	}

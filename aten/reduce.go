@@ -141,7 +141,9 @@ func countNonzero(b *ir.Builder, args []*ir.Value) []*ir.Value {
 
 // logsumexp subtracts the maximum as a constant; where that is infinite the plain formula has the right value.
 func logsumexp(b *ir.Builder, x *ir.Value, dims []int, keepdim bool) *ir.Value {
-	needFloat(b, "logsumexp", x)
+	if d := needFloat(b, "logsumexp", x); d.IsHalf() {
+		return cast(b, logsumexp(b, cast(b, x, dtype.F32), dims, keepdim), d)
+	}
 	if x.Type.Static() && numel(b, x) == 0 {
 		return b.Op("log", reduce(b, "sum", b.Op("exp", x), dims, keepdim))
 	}

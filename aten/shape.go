@@ -59,10 +59,10 @@ func reshapes() {
 	}, isView)
 	def(Method, "view.dtype(Tensor self, ScalarType dtype) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		d := constDType(b, args[1])
-		if d != dt(b, args[0]) {
-			b.Failf("view(dtype) from %s to %s is not supported: reinterpreting the bits of a tensor has no counterpart here", typeName(dt(b, args[0])), typeName(d))
+		if d == dt(b, args[0]) {
+			return args[:1]
 		}
-		return one(args[0])
+		return one(b.Op("bitcast", args[0], b.DType(d)))
 	}, isView)
 	asOther := func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		return one(asShape(b, args[0], fitShape(b, numel(b, args[0]), shapeOf(b, args[1]))))

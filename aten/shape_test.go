@@ -21,6 +21,9 @@ func TestReshapes(t *testing.T) {
 	want(t, []string{"i64[3]{0,1,2}"}, "squeeze", i64s([]int{1, 3, 1}, 0, 1, 2))
 	want(t, []string{"i64[3,1]{0,1,2}"}, "squeeze.dim", i64s([]int{1, 3, 1}, 0, 1, 2), int64(0))
 	want(t, []string{"i64[1,2]{4,5}"}, "atleast_2d", i64s([]int{2}, 4, 5))
+	want(t, []string{"i64[1]{1065353216}"}, "view.dtype", f32s([]int{2}, 1, 0), dtype.I64)
+	want(t, []string{"i32[2]{1065353216,0}"}, "view.dtype", f32s([]int{2}, 1, 0), dtype.I32)
+	fails(t, "divisible by 2", "view.dtype", f32s([]int{3}, 1, 0, 0), dtype.I64)
 	fails(t, "is invalid for input of size 6", "reshape", m23, ints(4, -1))
 	fails(t, "is invalid for input of size 6", "view", m23, ints(5))
 }
