@@ -7,12 +7,16 @@ import (
 
 	"github.com/gtc-project/gtc/codegen/cpu"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
 	"github.com/gtc-project/gtc/ir/scalar"
 )
 
 // reduce runs a reduction node on its operand; ok is false where the reference evaluation has to.
 func (k *cpuKernels) reduce(ctx context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, bool, error) {
 	x := args[0].(*ir.Array)
+	if n.Op == opSumTo {
+		return k.sumTo(ctx, x, args[1])
+	}
 	return k.reduceProg(ctx, n, cpu.Identity(x.DType), []*ir.Array{x}, args[1:])
 }
 
@@ -75,6 +79,53 @@ func reducedShape(shape, dims []int, keep bool) []int {
 	return out
 }
 
-func (k *cpuKernels) dot(context.Context, []ir.Datum) ([]ir.Datum, bool, error) {
-	return nil, false, nil
+var opSumTo = ir.LookupOp("sum_to")
+
+// sumTo sums x over the dims that broadcasting from shape has added or repeated.
+func (k *cpuKernels) sumTo(ctx context.Context, x *ir.Array, shape ir.Datum) ([]ir.Datum, bool, error) {
+	sizes, err := ir.AsInts(shape)
+	if err != nil || x.DType == dtype.Bool || x.Len() == 0 {
+		return nil, false, nil // the reference evaluation's
+	}
+	lead := len(x.Shape) - len(sizes)
+	var dims []int
+	for i, n := range x.Shape {
+		if i < lead || sizes[i-lead] == 1 && n != 1 {
+			dims = append(dims, i)
+		}
+	}
+	if len(dims) == 0 {
+		return []ir.Datum{x}, true, nil
+	}
+	r, err := k.backend.Reduce(cpu.Sum, cpu.Identity(x.DType))
+	if err != nil {
+		return nil, false, err
+	}
+	out, err := k.newArray(x.DType, reducedShape(x.Shape, dims, true))
+	if err != nil {
+		return nil, false, err
+	}
+	if err := r.Run(ctx, out, []*ir.Array{x}, dims); err != nil {
+		return nil, false, err
+	}
+	return []ir.Datum{out.View(sizes, ir.ContiguousStrides(sizes), 0)}, true, nil
+}
+
+// dot runs a contraction of floats; integers are left to the reference evaluation.
+func (k *cpuKernels) dot(ctx context.Context, args []ir.Datum) ([]ir.Datum, bool, error) {
+	x, y := args[0].(*ir.Array), args[1].(*ir.Array)
+	nb, nc := int(args[2].(int64)), int(args[3].(int64))
+	if !x.DType.IsFloat() || x.DType != y.DType || len(x.Shape) < nb+nc || len(y.Shape) < nb+nc {
+		return nil, false, nil
+	}
+	shape := append([]int{}, x.Shape[:len(x.Shape)-nc]...)
+	shape = append(shape, y.Shape[nb:len(y.Shape)-nc]...)
+	out, err := k.newArray(x.DType, shape)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := k.backend.Dot(ctx, out, x, y, nb, nc); err != nil {
+		return nil, false, err
+	}
+	return []ir.Datum{out}, true, nil
 }
