@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
 )
 
 // Options steer lowering.
@@ -27,8 +28,10 @@ type Param struct {
 type Weight struct {
 	Name   string
 	Shape  []int
-	DType  string // as in IR text: f32, i64
+	DType  dtype.DType
 	Buffer bool
+	// Value is what the constructor gives the weight, where that is not random; nil otherwise.
+	Value *ir.Array
 	// Init says how PyTorch initialises it: "zeros", "ones", "uniform:A" (in [-A, A)), "normal:S" (standard deviation S), "value:V".
 	Init string
 }

@@ -35,6 +35,7 @@ type Model struct {
 	Func    *ir.Func // generic; its parameters are Params and then Weights
 	Params  []Param
 	Weights []Weight
+	Updated int // the last results of Func are new values of so many buffers, not results of the model
 }
 
 // Weight is a parameter of the model's function whose value does not come from a call's arguments.
@@ -57,6 +58,15 @@ func Load(path string, o *Options) (*Model, error) {
 		return loadIR(path, src, o)
 	}
 	return loadScript(path, src, o)
+}
+
+// loadShape is Load for commands that only look at a model: weights that are not given are made up.
+func loadShape(path string, o *Options) (*Model, error) {
+	look := *o
+	if look.Weights == "" {
+		look.Weights = "random:0"
+	}
+	return Load(path, &look)
 }
 
 // sniff tells the form of a model by its content first and its name second.

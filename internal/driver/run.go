@@ -66,11 +66,11 @@ func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options
 	if err != nil {
 		return nil, err
 	}
-	all, err := cotangents(results, bound.Cotangents)
+	all, err := cotangents(m.own(results), bound.Cotangents)
 	if err != nil {
 		return nil, err
 	}
-	given, cts := make([]bool, len(all)), []ir.Datum{}
+	given, cts := make([]bool, len(results)), []ir.Datum{}
 	for i, ct := range all {
 		if given[i] = anyArray(ct); given[i] {
 			cts = append(cts, ct)
@@ -171,6 +171,9 @@ func (c *Call) differentiateTwice(given []bool, cts []ir.Datum) error {
 // anyArray reports whether a cotangent holds an array, and not only None.
 func anyArray(d ir.Datum) bool { return len(Leaves("", d)) > 0 }
 
+// own are the model's own results among those of its function.
+func (m *Model) own(results []ir.Datum) []ir.Datum { return results[:len(results)-m.Updated] }
+
 // Execute runs the call once.
 func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	var results, grads []ir.Datum
@@ -190,7 +193,7 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := Flatten(results...)
+	arrays, err := Flatten(c.model.own(results)...)
 	if err != nil {
 		return nil, err
 	}

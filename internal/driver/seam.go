@@ -11,9 +11,6 @@ import (
 
 var errLater = errors.New("not available yet in this version")
 
-// loadScript lowers a script's entry.
-func loadScript(path string, src []byte, o *Options) (*Model, error) { return nil, errLater }
-
 // parseIR reads IR text.
 func parseIR(path string, src []byte) ([]*ir.Func, error) { return ir.ParseString(path, string(src)) }
 

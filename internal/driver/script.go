@@ -1,0 +1,46 @@
+package driver
+
+import (
+	"fmt"
+
+	"github.com/gtc-project/gtc/script"
+)
+
+// loadScript lowers a script's entry; the weights of a module class come from the options.
+func loadScript(path string, src []byte, o *Options) (*Model, error) {
+	f, err := script.Parse(path, src)
+	if err != nil {
+		return nil, err
+	}
+	entry := o.Entry
+	if entry == "" {
+		entry = "forward"
+	}
+	fn, sig, err := f.Lower(entry, &script.Options{Train: o.Train})
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Path: path, Kind: Script, Entry: entry, Func: fn}
+	for _, p := range sig.Params {
+		m.Params = append(m.Params, Param{Name: p.Name, Type: p.Type, HasDefault: p.HasDefault, Default: p.Default})
+	}
+	if len(sig.Weights) == 0 && o.Weights != "" {
+		return nil, fmt.Errorf("%s: '%s' has no weights, but --weights %s was given", path, entry, o.Weights)
+	}
+	var specs []WeightSpec
+	for _, w := range sig.Weights {
+		specs = append(specs, WeightSpec{Name: w.Name, DType: w.DType, Shape: w.Shape, Buffer: w.Buffer})
+	}
+	if m.Weights, err = LoadWeights(o.Weights, specs); err != nil {
+		return nil, err
+	}
+	if len(o.Weights) > 7 && o.Weights[:7] == "random:" {
+		for i, w := range sig.Weights {
+			if w.Buffer && w.Value != nil {
+				m.Weights[i].Array = w.Value
+			}
+		}
+	}
+	m.Updated = len(sig.Updated)
+	return m, nil
+}
