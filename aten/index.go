@@ -1,6 +1,8 @@
 package aten
 
 import (
+	"math"
+
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
@@ -605,8 +607,10 @@ func masks() {
 		if v.Type.IsTensor() && rank(b, v) != 0 {
 			b.Failf("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", rank(b, v))
 		}
-		if k := v.Type.Kind; k == ir.KFloat && !dt(b, x).IsFloat() {
-			b.Failf("value cannot be converted to type %s without overflow: masked_fill of a %s tensor with a float", dt(b, x), typeName(dt(b, x)))
+		if c, ok := v.Const(); ok && v.Type.Kind == ir.KFloat && !dt(b, x).IsFloat() {
+			if f := c.(float64); math.IsNaN(f) || math.Abs(f) >= 1<<63 {
+				b.Failf("value cannot be converted to type %s without overflow: masked_fill of a %s tensor with %v", dt(b, x), typeName(dt(b, x)), f)
+			}
 		}
 		return one(b.Op("where", broadcast(b, mask, tensorArg(b, v, dt(b, x)), x)...))
 	}

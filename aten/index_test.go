@@ -112,6 +112,7 @@ func TestSearches(t *testing.T) {
 	u := i64s([]int{5}, 3, 1, 3, 1, 1)
 	want(t, []string{"i64[2]{1,3}"}, "unique", u)
 	want(t, []string{"i64[2]{1,3}", "i64[5]{1,0,1,0,0}", "i64[2]{3,2}"}, "_unique2", u)
+	want(t, []string{"i64[2]{1,3}", "i64[2]{3,2}"}, "unique.counts", u, true, true)
 	want(t, []string{"i64[4]{3,1,3,1}"}, "unique_consecutive", u)
 }
 

@@ -269,7 +269,7 @@ func transposes() {
 		}
 		return one(userPermute(b, x, dims))
 	}
-	for _, schema := range []string{"transpose(Tensor self, int dim0, int dim1)", "swapaxes(Tensor self, int axis0, int axis1)", "swapdims(Tensor self, int dim0, int dim1)"} {
+	for _, schema := range []string{"transpose.int(Tensor self, int dim0, int dim1)", "swapaxes(Tensor self, int axis0, int axis1)", "swapdims(Tensor self, int dim0, int dim1)"} {
 		def(Method|Torch, schema+" -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 			return swap(b, args[0], constInt(b, args[1]), constInt(b, args[2]))
 		}, isView)

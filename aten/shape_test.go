@@ -32,10 +32,10 @@ func TestViewDemandsAdjacentDims(t *testing.T) {
 	f := ir.NewFunc("f")
 	b := ir.NewBuilder(f)
 	x := f.Param("x", ir.TensorOf(dtype.F32, 2, 3, 4))
-	err := ir.Try(func() { call(b, "view", call(b, "transpose", x, b.Int(0), b.Int(1)), b.Ints(24)) })
+	err := ir.Try(func() { call(b, "view", call(b, "transpose.int", x, b.Int(0), b.Int(1)), b.Ints(24)) })
 	require.ErrorContains(t, err, "view size is not compatible")
 	require.NoError(t, ir.Try(func() {
-		y := call(b, "transpose", x, b.Int(0), b.Int(1))
+		y := call(b, "transpose.int", x, b.Int(0), b.Int(1))
 		call(b, "view", y, b.Ints(3, 2, 2, 2))
 		call(b, "view", call(b, "contiguous", y), b.Ints(24))
 		call(b, "reshape", y, b.Ints(24))
@@ -45,7 +45,7 @@ func TestViewDemandsAdjacentDims(t *testing.T) {
 
 func TestTransposes(t *testing.T) {
 	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "t", m23)
-	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "transpose", m23, int64(0), int64(-1))
+	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "transpose.int", m23, int64(0), int64(-1))
 	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "permute", m23, ints(1, 0))
 	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "movedim.int", m23, int64(0), int64(1))
 	want(t, []string{"i64[3,2]{0,3,1,4,2,5}"}, "numpy_T", m23)

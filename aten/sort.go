@@ -190,6 +190,26 @@ func sets() {
 		v, _ := sorted(b, x, 0)
 		return one(firstOfRuns(b, v))
 	})
+	// the results depend on the flags: a form for each set of them
+	for form, pick := range map[string][]int{
+		"unique.inverse(Tensor self, bool sorted=True, *, bool return_inverse) -> (Tensor, Tensor)":                          {0, 1},
+		"unique.counts(Tensor self, bool sorted=True, *, bool return_counts) -> (Tensor, Tensor)":                            {0, 2},
+		"unique.both(Tensor self, bool sorted=True, *, bool return_inverse, bool return_counts) -> (Tensor, Tensor, Tensor)": {0, 1, 2},
+	} {
+		def(Method|Torch, form, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+			for _, flag := range args[2:] {
+				if !constBool(b, flag) {
+					b.Failf("unique: leave out return_inverse and return_counts rather than pass False: they decide how many results there are")
+				}
+			}
+			all := unique2(b, args[:1])
+			var out []*ir.Value
+			for _, i := range pick {
+				out = append(out, all[i])
+			}
+			return out
+		})
+	}
 	def(Torch|Hidden, "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", unique2)
 	def(Method|Torch, "unique_consecutive(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x := reshape(b, args[0], []int{numel(b, args[0])})
