@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 
+	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/script"
 )
 
@@ -18,6 +19,9 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	}
 	fn, sig, err := f.Lower(entry, &script.Options{Train: o.Train})
 	if err != nil {
+		return nil, err
+	}
+	if err := autograd.ExpandGradNodes(fn); err != nil {
 		return nil, err
 	}
 	m := &Model{Path: path, Kind: Script, Entry: entry, Func: fn}
