@@ -265,6 +265,9 @@ func pow(b *ir.Builder, args []*ir.Value) []*ir.Value {
 			return one(r)
 		}
 	}
+	if d.IsInt() && x.Type.IsTensor() && isNumber(e) {
+		b.NeedConst(e) // a negative exponent is an error
+	}
 	if d != dtype.Bool {
 		return one(b.Op("pow", operands(b, d, x, e)...))
 	}
