@@ -54,7 +54,11 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 	if e.Form != "package" && e.Form != "ir" {
 		return fmt.Errorf("--emit=%s is not available yet in this version; package and ir are", e.Form)
 	}
-	m, err := Load(path, o)
+	load := Load
+	if e.Form == "ir" {
+		load = loadShape
+	}
+	m, err := load(path, o)
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func (d *Drawing) Check() error {
 
 // Draw draws a model's graph.
 func Draw(ctx context.Context, path string, o *Options, d *Drawing) ([]byte, error) {
-	m, err := Load(path, o)
+	m, err := loadShape(path, o)
 	if err != nil {
 		return nil, err
 	}

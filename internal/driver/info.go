@@ -38,7 +38,7 @@ type OpCount struct {
 
 // Describe reads a model and describes it.
 func Describe(path string, o *Options) (*Info, error) {
-	m, err := Load(path, o)
+	m, err := loadShape(path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 package driver
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -21,7 +21,8 @@ type WeightSpec struct {
 	Name   string // weight names as in PyTorch: "conv1.weight"
 	DType  dtype.DType
 	Shape  []int
-	Buffer bool // no gradient: running statistics and the like
+	Buffer bool   // no gradient: running statistics and the like
+	Init   string // how random:SEED makes it: zeros, ones, uniform:A (within ±A), normal:S, value:V; "" goes by shape and name
 }
 
 // LoadWeights gives every entry of a state dict its value, from a file (.safetensors or .npz, told apart by content) or at random
@@ -129,31 +130,62 @@ func fit(a *ir.Array, s WeightSpec) (*ir.Array, error) {
 	return nil, fmt.Errorf("the dtype is %s, the module's is %s", a.DType.Torch(), s.DType.Torch())
 }
 
-// randomWeights makes weights of a size that keeps activations in bounds: matrices uniform within ±1/sqrt(fan in), scales of norms and
-// variances one, everything else zero.
+// randomWeights initialises weights as their modules do.
 func randomWeights(specs []WeightSpec, seed uint64) ([]Weight, error) {
 	rng := newRandom(seed)
 	out := make([]Weight, len(specs))
 	for i, s := range specs {
 		a, err := ir.TryNewArray(s.DType, s.Shape)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("weight %s", s.Name), err)
+			return nil, fmt.Errorf("weight %s: %w", s.Name, err)
 		}
-		fanIn := 1
-		for _, n := range s.Shape[min(1, len(s.Shape)):] {
-			fanIn *= n
-		}
-		last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
-		for k := range a.Len() {
-			switch {
-			case !s.DType.IsFloat():
-			case len(s.Shape) > 1:
-				a.SetFloat(k, (2*rng.unit()-1)/math.Sqrt(float64(max(fanIn, 1))))
-			case last == "weight" || last == "running_var":
-				a.SetFloat(k, 1)
-			}
+		if err := initialise(a, s, rng); err != nil {
+			return nil, err
 		}
 		out[i] = Weight{Name: s.Name, Array: a, Trainable: !s.Buffer && s.DType.IsFloat()}
 	}
 	return out, nil
+}
+
+func initialise(a *ir.Array, s WeightSpec, rng *random) error {
+	kind, number, _ := strings.Cut(cmp.Or(s.Init, guessInit(s)), ":")
+	var v float64
+	if number != "" {
+		var err error
+		if v, err = strconv.ParseFloat(number, 64); err != nil {
+			return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
+		}
+	}
+	draw := map[string]func() float64{
+		"zeros":   func() float64 { return 0 },
+		"ones":    func() float64 { return 1 },
+		"value":   func() float64 { return v },
+		"uniform": func() float64 { return (2*rng.unit() - 1) * v },
+		"normal":  func() float64 { return rng.normal() * v },
+	}[kind]
+	if draw == nil {
+		return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
+	}
+	for k := range a.Len() {
+		a.SetFloat(k, draw())
+	}
+	return nil
+}
+
+// guessInit keeps activations in bounds where nothing is said: matrices uniform within ±1/sqrt(fan in), scales of norms and variances
+// one, everything else zero.
+func guessInit(s WeightSpec) string {
+	last := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+	switch {
+	case !s.DType.IsFloat():
+	case len(s.Shape) > 1:
+		fanIn := 1
+		for _, n := range s.Shape[1:] {
+			fanIn *= n
+		}
+		return fmt.Sprintf("uniform:%g", 1/math.Sqrt(float64(max(fanIn, 1))))
+	case last == "weight" || last == "running_var":
+		return "ones"
+	}
+	return "zeros"
 }
