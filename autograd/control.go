@@ -76,6 +76,9 @@ func (d *gen) saveBranch(n *ir.Node, i int, back *ir.Block) {
 			t.Args = append(t.Args, none.Results[0])
 		}
 		r := d.newResult(n, optional(v.Type))
+		if r.Type.Equal(v.Type) { // may be None itself
+			return r
+		}
 		return d.b.Node(ir.OpUnwrap, ir.Attrs{}, nil, []ir.Type{v.Type}, r).Results[0]
 	}
 	s.replace()

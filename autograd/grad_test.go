@@ -72,6 +72,14 @@ var programs = []struct {
 			%z = if(%c) { %a = sin(%h) %b = mul(%a, %h) yield(%b) } else { %d = exp(%h) %e = mul(%d, %x) yield(%e) }
 			yield(%z) }
 		return(%r) }`, []ir.Datum{vec(.3, .7), int64(3)}},
+	{"ifs in ifs", `func @f(%x: tensor<f64[2]>, %c: bool, %d: bool) {
+		%z = if(%c) {
+			%a = sin(%x)
+			%y = if(%d) { %b = mul(%a, %x) %e = exp(%b) yield(%e) } else { %m = mul(%a, %a) yield(%m) }
+			%v = mul(%y, %a)
+			yield(%v)
+		} else { yield(%x) }
+		return(%z) }`, []ir.Datum{vec(.3, .7), true, false}},
 	{"loop in an if", `func @f(%x: tensor<f64[2]>, %c: bool, %n: int) {
 		%z = if(%c) {
 			%r = for(%n, %x) (%i: int, %h: tensor<f64[2]>) { %a = mul(%h, %x) %b = sin(%a) yield(%b) }
