@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
@@ -75,6 +76,9 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, loops: loops, limit: &limit}
 		l.mirror = mirrorPlan{used: plan.used, final: final}
 		fn, sig = l.entry(name, call, opts)
+	}
+	if err := autograd.ExpandGradNodes(fn); err != nil {
+		return nil, nil, err
 	}
 	return fn, sig, nil
 }
