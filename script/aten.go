@@ -76,6 +76,9 @@ func functionOverloads(path string) []*aten.Fn {
 			fns = aten.Overloads("special_"+name, aten.Special)
 		}
 	}
+	if base, ok := strings.CutSuffix(path, "_"); ok && len(fns) == 0 && !strings.HasSuffix(base, "_") && !strings.HasSuffix(base, ".") {
+		return functionOverloads(base) // torch.relu_: torchCall writes the result back
+	}
 	return fns
 }
 
@@ -408,6 +411,15 @@ func (l *lowering) scalarOperand(p aten.Param, want ir.Type, s *scalarV) *ir.Val
 // emitAten emits a call and makes values of its results, which may share memory with its first argument.
 func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 	l.at(p)
+	for i, v := range bound {
+		if fn.Params[i].Name != "return_indices" {
+			continue
+		}
+		with := aten.Lookup(fn.Name + "_with_indices")
+		if d, ok := l.operand(fn.Params[i], v).Const(); ok && d == true && with != nil {
+			fn = with
+		}
+	}
 	args := make([]*ir.Value, 0, len(fn.Params))
 	inplace := false
 	for i, v := range bound {
@@ -428,8 +440,17 @@ func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 		return l.emitView(fn, base, args)
 	}
 	name := fn.Name
-	if fn.Name == "batch_norm" || fn.Name == "instance_norm" {
+	switch name {
+	case "batch_norm", "instance_norm":
 		return l.statsNorm(fn, bound, args)
+	case "batch_norm.torch", "instance_norm.torch": // weight and bias come before the statistics
+		fn = aten.Lookup(fn.Base)
+		move := func(i int) int { return [...]int{0, 3, 4, 1, 2, 5, 6, 7}[i] }
+		stats, statArgs := make([]value, 8), make([]*ir.Value, 8)
+		for i := range stats {
+			stats[i], statArgs[i] = bound[move(i)], args[move(i)]
+		}
+		return l.statsNorm(fn, stats, statArgs)
 	}
 	outs := l.aten(name, fn.Returns, args...)
 	results := make([]value, len(outs))
@@ -534,6 +555,12 @@ func (l *lowering) inPlaceMethod(r *refV, name string, args []value, kws []kwVal
 	if len(fns) == 0 {
 		l.fail(p, "'Tensor' object has no attribute or method '%s'", short(name))
 	}
+	return l.writeBack(r, fns, name, args, kws, p)
+}
+
+// writeBack lowers a call whose result is written back to its first argument, r.
+func (l *lowering) writeBack(r *refV, fns []*aten.Fn, name string, args []value, kws []kwValue, p Pos) value {
+	base := strings.TrimSuffix(name, "_")
 	switch base {
 	case "t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", "resize", "as_strided":
 		l.fail(p, "%s() changes the shape of its tensor in place, which is not supported: write x = x.%s(…)", name, base)

@@ -687,7 +687,11 @@ func (l *lowering) torchCall(name string, args []value, kws []kwValue, e *callEx
 	}
 	if i := len(name) - 1; name[i] == '_' && !strings.HasSuffix(name, "__") && len(args) > 0 {
 		if r, ok := isTensor(args[0]); ok {
-			return l.tensorMethod(r, name[strings.LastIndexByte(name, '.')+1:], args[1:], kws, e.pos)
+			short := name[strings.LastIndexByte(name, '.')+1:]
+			if l.knowsMethod(short) {
+				return l.tensorMethod(r, short, args[1:], kws, e.pos)
+			}
+			return l.writeBack(r, fns, short, args[1:], kws, e.pos)
 		}
 	}
 	out := -1
