@@ -34,6 +34,7 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 // Call is a model with its arguments, ready to run many times.
 type Call struct {
 	model *Model
+	plain program
 	e     *engine
 	o     *Options
 	bound *Bound
@@ -46,7 +47,7 @@ type Call struct {
 
 // gradCall is a function that also computes gradients, with the cotangents that it takes after the call's own arguments.
 type gradCall struct {
-	f     *ir.Func
+	program
 	wrt   []int      // the operands that have a gradient
 	given []bool     // the results that have a cotangent
 	cts   []ir.Datum // those cotangents
@@ -55,14 +56,14 @@ type gradCall struct {
 // Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given; then the model is run once, because the
 // cotangents' structure is that of the results.
 func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options) (*Call, error) {
-	c := &Call{model: m, e: e, o: o, bound: bound, args: bound.Args}
+	c := &Call{model: m, plain: program{generic: m.Func}, e: e, o: o, bound: bound, args: bound.Args}
 	for _, w := range m.Weights {
 		c.args = append(c.args, w.Array)
 	}
 	if !o.Grad || len(bound.Cotangents) == 0 {
 		return c, nil
 	}
-	results, err := c.e.run(ctx, m.Func, o.Seed, c.args)
+	results, err := c.e.run(ctx, &c.plain, o.Seed, c.args)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,8 @@ func (c *Call) differentiate(ctx context.Context, given []bool, cts []ir.Datum) 
 }
 
 func (g *gradCall) build(f *ir.Func) (err error) {
-	g.f, err = autograd.Differentiate(f, autograd.Options{Wrt: g.wrt, Cotangents: g.given, NoneForZero: true})
+	f, err = autograd.Differentiate(f, autograd.Options{Wrt: g.wrt, Cotangents: g.given, NoneForZero: true})
+	g.program = program{generic: f}
 	return err
 }
 
@@ -161,7 +163,7 @@ func (c *Call) differentiateTwice(given []bool, cts []ir.Datum) error {
 			if err != nil {
 				return err
 			}
-			c.grad2 = &gradCall{f: f, wrt: []int{i}, cts: append(slices.Clone(cts), place(c.name(i), c.args[i], key, v))}
+			c.grad2 = &gradCall{program: program{generic: f}, wrt: []int{i}, cts: append(slices.Clone(cts), place(c.name(i), c.args[i], key, v))}
 			return nil
 		}
 	}
@@ -179,7 +181,7 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	var results, grads []ir.Datum
 	var err error
 	if c.grad == nil {
-		results, err = c.e.run(ctx, c.model.Func, c.o.Seed, c.args)
+		results, err = c.e.run(ctx, &c.plain, c.o.Seed, c.args)
 	} else {
 		results, err = c.runGrad(ctx, c.grad)
 		if err != nil && !c.narrowed {
@@ -225,7 +227,7 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 }
 
 func (c *Call) runGrad(ctx context.Context, g *gradCall) ([]ir.Datum, error) {
-	return c.e.run(ctx, g.f, c.o.Seed, slices.Concat(c.args, g.cts))
+	return c.e.run(ctx, &g.program, c.o.Seed, slices.Concat(c.args, g.cts))
 }
 
 // cotangents gives every result its cotangent, in the result's own structure; None stands for zero.

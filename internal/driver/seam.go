@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 	"github.com/gtc-project/gtc/runtime"
 )
 
@@ -53,7 +54,24 @@ func firstLine(s string) string {
 // engine runs functions on a target.
 type engine struct{ *runtime.Engine }
 
-func (e *engine) run(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
+// program is a function, specialised when it first runs. A program always runs on arguments of one signature.
+type program struct {
+	generic     *ir.Func
+	specialised *ir.Func
+}
+
+func (e *engine) run(ctx context.Context, p *program, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
+	if p.specialised == nil {
+		f, err := passes.Specialise(p.generic, args)
+		if err != nil {
+			return nil, err
+		}
+		p.specialised = f
+	}
+	return e.eval(ctx, p.specialised, seed, args)
+}
+
+func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
 	ev := e.Evaluator()
 	ev.RNG = ir.RNG{Seed: seed}
 	return ev.Run(ctx, f, args...)
