@@ -9,8 +9,7 @@ import (
 	"github.com/gtc-project/gtc/runtime/llvm"
 )
 
-// passes is LLVM's pipeline: only what cannot change what an instruction means for NaN and signed zero. instcombine is left out because
-// it turns integer sign operations into neg and abs, which PTX leaves open for NaN.
+// passes is LLVM's pipeline: the little that straight-line code needs. The back end folds and schedules by itself.
 const passes = "function(early-cse)"
 
 // Module is the PTX text of a specialised function for an architecture ("" is DefaultArch). See Compile.

@@ -131,11 +131,15 @@ func (l *lane) compare(pred string, of dtype.DType, x, y string) string {
 // intLike is the integer type of a float type's width.
 func intLike(t string) string { return fmt.Sprintf("i%d", bitsOf(t)) }
 
-// mask applies an integer operation to the bits of a float.
+// mask applies an integer operation to the bits of a float. As LLVM knows that this is a sign operation and would make it one again, it
+// is written in PTX.
 func (l *lane) mask(op, t, x string, bits uint64) string {
-	i := intLike(t)
+	i, class := intLike(t), "r"
+	if t == "double" {
+		class = "l"
+	}
 	v := l.val("bitcast %s %s to %s", t, x, i)
-	v = l.val("%s %s %s, %s", op, i, v, constant(i, bits))
+	v = l.val(`call %s asm "%s.b%d $0, $1, %s;", "=%s,%s"(%s %s)`, i, op, bitsOf(t), constant(i, bits), class, class, i, v)
 	return l.val("bitcast %s %s to %s", i, v, t)
 }
 

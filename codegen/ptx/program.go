@@ -73,7 +73,7 @@ func (a Arg) String() string {
 func (p *Program) header(f *ir.Func, arch string) string {
 	var sb strings.Builder
 	line := func(format string, args ...any) {
-		fmt.Fprintf(&sb, "// "+format+"\n", args...)
+		sb.WriteString(strings.TrimRight("// "+fmt.Sprintf(format, args...), " ") + "\n")
 	}
 	line("gtc: CUDA module of %s for %s", f.Name, arch)
 	line("")
