@@ -64,7 +64,7 @@ func Load(path string, o *Options) (*Model, error) {
 func loadShape(path string, o *Options) (*Model, error) {
 	look := *o
 	if look.Weights == "" {
-		look.Weights = "random:0"
+		look.Weights, look.anyWeights = "random:0", true
 	}
 	return Load(path, &look)
 }

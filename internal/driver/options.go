@@ -25,6 +25,8 @@ type Options struct {
 	Eager        bool     // run a script op by op through the eager API
 	Grad         bool     // also compute gradients
 
+	anyWeights bool // Weights stand for those that a look at the model does not need
+
 	// Warn gets progress and warnings, one line each; nil drops them.
 	Warn func(line string)
 }

@@ -28,22 +28,15 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	for _, p := range sig.Params {
 		m.Params = append(m.Params, Param{Name: p.Name, Type: p.Type, HasDefault: p.HasDefault, Default: p.Default})
 	}
-	if len(sig.Weights) == 0 && o.Weights != "" {
+	if len(sig.Weights) == 0 && o.Weights != "" && !o.anyWeights {
 		return nil, fmt.Errorf("%s: '%s' has no weights, but --weights %s was given", path, entry, o.Weights)
 	}
 	var specs []WeightSpec
 	for _, w := range sig.Weights {
-		specs = append(specs, WeightSpec{Name: w.Name, DType: w.DType, Shape: w.Shape, Buffer: w.Buffer})
+		specs = append(specs, WeightSpec{Name: w.Name, DType: w.DType, Shape: w.Shape, Buffer: w.Buffer, Init: w.Init, Value: w.Value})
 	}
 	if m.Weights, err = LoadWeights(o.Weights, specs); err != nil {
 		return nil, err
-	}
-	if len(o.Weights) > 7 && o.Weights[:7] == "random:" {
-		for i, w := range sig.Weights {
-			if w.Buffer && w.Value != nil {
-				m.Weights[i].Array = w.Value
-			}
-		}
 	}
 	m.Updated = len(sig.Updated)
 	return m, nil

@@ -21,8 +21,9 @@ type WeightSpec struct {
 	Name   string // weight names as in PyTorch: "conv1.weight"
 	DType  dtype.DType
 	Shape  []int
-	Buffer bool   // no gradient: running statistics and the like
-	Init   string // how random:SEED makes it: zeros, ones, uniform:A (within ±A), normal:S, value:V; "" goes by shape and name
+	Buffer bool      // no gradient: running statistics and the like
+	Value  *ir.Array // what the constructor gives it, where that is not random; else nil
+	Init   string    // how random:SEED makes it: zeros, ones, uniform:A (within ±A), normal:S, value:V; "" goes by shape and name
 }
 
 // LoadWeights gives every entry of a state dict its value, from a file (.safetensors or .npz, told apart by content) or at random
@@ -36,8 +37,8 @@ func LoadWeights(source string, specs []WeightSpec) ([]Weight, error) {
 		return randomWeights(specs, n)
 	}
 	if source == "" {
-		if len(specs) == 0 {
-			return nil, nil
+		if !slices.ContainsFunc(specs, func(s WeightSpec) bool { return s.Value == nil }) {
+			return randomWeights(specs, 0) // there is nothing random about them
 		}
 		return nil, fmt.Errorf("the module has %d weights (%s, …); give them with --weights FILE.safetensors, FILE.npz or random:SEED", len(specs), specs[0].Name)
 	}
@@ -135,12 +136,14 @@ func randomWeights(specs []WeightSpec, seed uint64) ([]Weight, error) {
 	rng := newRandom(seed)
 	out := make([]Weight, len(specs))
 	for i, s := range specs {
-		a, err := ir.TryNewArray(s.DType, s.Shape)
-		if err != nil {
-			return nil, fmt.Errorf("weight %s: %w", s.Name, err)
-		}
-		if err := initialise(a, s, rng); err != nil {
-			return nil, err
+		a, err := s.Value, error(nil)
+		if a == nil {
+			if a, err = ir.TryNewArray(s.DType, s.Shape); err != nil {
+				return nil, fmt.Errorf("weight %s: %w", s.Name, err)
+			}
+			if err := initialise(a, s, rng); err != nil {
+				return nil, err
+			}
 		}
 		out[i] = Weight{Name: s.Name, Array: a, Trainable: !s.Buffer && s.DType.IsFloat()}
 	}
