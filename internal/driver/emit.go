@@ -67,18 +67,35 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 		return err
 	}
 	if e.Form == "package" {
-		weights := make([]safetensors.Named, len(m.Weights))
-		for i, w := range m.Weights {
-			weights[i] = safetensors.Named{Name: w.Name, Array: w.Array}
-		}
-		manifest := pkgfile.Manifest{Producer: "gtc", Source: filepath.Base(path), Entry: f.Name}
-		return pkgfile.Write(e.Output, manifest, printIR(f), weights)
+		return m.writePackage(e.Output, f)
 	}
 	if e.Output != "" {
 		return atomicfile.WriteBytes(e.Output, []byte(printIR(f)))
 	}
 	_, err = io.WriteString(e.Stdout, printIR(f))
 	return err
+}
+
+// writePackage packs f, which is a form of the model's function, with the weights.
+func (m *Model) writePackage(output string, f *ir.Func) error {
+	manifest := pkgfile.Manifest{Producer: "gtc", Source: filepath.Base(m.Path), Entry: f.Name, Updated: m.Updated}
+	for _, p := range m.Params {
+		if !p.HasDefault {
+			continue
+		}
+		if manifest.Defaults == nil {
+			manifest.Defaults = map[string]string{}
+		}
+		manifest.Defaults[p.Name] = ir.FormatDatum(p.Default)
+	}
+	weights := make([]safetensors.Named, len(m.Weights))
+	for i, w := range m.Weights {
+		weights[i] = safetensors.Named{Name: w.Name, Array: w.Array}
+		if !w.Trainable {
+			manifest.Buffers = append(manifest.Buffers, w.Name)
+		}
+	}
+	return pkgfile.Write(output, manifest, printIR(f), weights)
 }
 
 // shape gives the model's function as the options want it: differentiated with Grad, specialised where there is a signature, optimised

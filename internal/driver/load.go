@@ -196,10 +196,29 @@ func loadPackage(path string, o *Options) (*Model, error) {
 	return m, m.takePackaged(p)
 }
 
-// takePackaged turns the parameters that the package has values for into weights.
+// takePackaged takes over what the manifest says, and turns the parameters that the package has values for into weights.
 func (m *Model) takePackaged(p *pkgfile.Package) error {
+	for i, q := range m.Params {
+		text, ok := p.Manifest.Defaults[q.Name]
+		if !ok {
+			continue
+		}
+		d, err := ir.ParseDatum(text)
+		if err != nil {
+			return fmt.Errorf("%s: the default of %s: %w", m.Path, q.Name, err)
+		}
+		m.Params[i].HasDefault, m.Params[i].Default = true, d
+	}
+	if n := p.Manifest.Updated; n < 0 || n > len(m.Func.Returns()) {
+		return fmt.Errorf("%s: the manifest counts %d updated buffers, but there are %d results", m.Path, n, len(m.Func.Returns()))
+	}
+	m.Updated = p.Manifest.Updated
 	if p.Weights == nil {
 		return nil
+	}
+	buffers := map[string]bool{}
+	for _, n := range p.Manifest.Buffers {
+		buffers[n] = true
 	}
 	have := map[string]bool{}
 	for _, n := range p.Weights.Names() {
@@ -222,7 +241,7 @@ func (m *Model) takePackaged(p *pkgfile.Package) error {
 		if !q.Type.Accepts(a.Type()) {
 			return fmt.Errorf("%s: weight %s is %s, but the model expects %s", m.Path, q.Name, a.Type(), q.Type)
 		}
-		m.Weights = append(m.Weights, Weight{Name: q.Name, Array: a, Trainable: a.DType.IsFloat()})
+		m.Weights = append(m.Weights, Weight{Name: q.Name, Array: a, Trainable: a.DType.IsFloat() && !buffers[q.Name]})
 		delete(have, q.Name)
 	}
 	for _, n := range p.Weights.Names() {

@@ -19,7 +19,13 @@ func parseIR(path string, src []byte) ([]*ir.Func, error) { return ir.ParseStrin
 func printIR(f *ir.Func) string { return f.String() }
 
 // specialise infers types for a signature and expands generic calls.
-func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) { return nil, errLater }
+func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) {
+	known := make([]*ir.Type, len(types))
+	for i := range types {
+		known[i] = &types[i]
+	}
+	return passes.SpecialiseTypes(f, known)
+}
 
 // runPasses applies passes by name ("" is all) to f in place.
 func runPasses(f *ir.Func, names string) error { return errLater }

@@ -44,6 +44,10 @@ type Manifest struct {
 	Producer string `json:"producer,omitempty"` // the program that wrote it
 	Source   string `json:"source,omitempty"`   // the model's file name, for messages
 	Entry    string `json:"entry"`              // the function to run; the first where empty
+
+	Defaults map[string]string `json:"defaults,omitempty"` // of parameters, as IR text writes values
+	Buffers  []string          `json:"buffers,omitempty"`  // the weights that have no gradient
+	Updated  int               `json:"updated,omitempty"`  // how many of the last results are new values of buffers
 }
 
 // Package is a model package.
