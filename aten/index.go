@@ -117,6 +117,9 @@ func scalarMasks(b *ir.Builder, x *ir.Value, indices []*ir.Value) (*ir.Value, []
 		case isNone(v) || !isMask(b, v):
 			d++
 		case rank(b, v) == 0:
+			if d > rank(b, x) {
+				b.Failf("too many indices for tensor of dimension %d", rank(b, x))
+			}
 			out[i] = reshape(b, v, []int{1})
 			x = unsqueeze(b, x, d)
 			d++

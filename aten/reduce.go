@@ -169,6 +169,9 @@ func trapezoid(running bool) expansion {
 	return func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		y := args[0]
 		dim := wrapDim(b, constInt(b, args[2]), rank(b, y))
+		if rank(b, y) == 0 {
+			b.Failf("trapezoid: expected a tensor of points with at least 1 dimension, got a 0-d tensor")
+		}
 		d := floatOf(dt(b, y))
 		y = cast(b, y, d)
 		n := shapeOf(b, y)[dim]

@@ -897,6 +897,7 @@ func rollDim(b *ir.Builder, x *ir.Value, dim, shift int) *ir.Value {
 // copies are functions that change memory only, or cut the gradient.
 func copies() {
 	whole := func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		rank(b, args[0])
 		if _, moved := strideOrder(args[0]); moved {
 			return one(b.Op("reshape", args[0], b.Ints(shapeOf(b, args[0])...)))
 		}

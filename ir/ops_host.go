@@ -332,6 +332,9 @@ func init() {
 	// tensors read into scalars
 	host("shape", "x", "The sizes of a tensor.", is(IntList), func(c *EvalCall) (Datum, error) { return Ints(c.Array(0).Shape...), nil })
 	mayFail(host("size", "x dim", "The size of one dimension; dim may be negative.", is(Int), func(c *EvalCall) (Datum, error) {
+		if len(c.Array(0).Shape) == 0 {
+			return nil, fmt.Errorf("dimension specified as %d but tensor has no dimensions", c.Int(1))
+		}
 		d, err := WrapDim(c.Int(1), len(c.Array(0).Shape))
 		if err != nil {
 			return nil, err
