@@ -1,6 +1,8 @@
 package aten
 
 import (
+	"fmt"
+
 	"math"
 
 	"github.com/gtc-project/gtc/ir"
@@ -18,11 +20,17 @@ func init() {
 
 func indexedViews() {
 	def(Method|Torch, "select.int(Tensor self, int dim, int index) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		if dim, i, ok := laterSelection(b, args[0], args[1], args[2]); ok {
+			return one(selectLater(b, args[0], dim, i))
+		}
 		dim, i := selection(b, args[0], args[1], args[2])
 		return one(selectAt(b, args[0], dim, i))
 	}, isView)
 	def(Method|Torch, "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x := args[0]
+		if dim, i, ok := laterSelection(b, x, args[2], args[3]); ok {
+			return one(overwriteLater(b, x, args[1], dim, i))
+		}
 		dim, i := selection(b, x, args[2], args[3])
 		src := broadcastTo(b, cast(b, args[1], dt(b, x)), remove(shapeOf(b, x), dim))
 		return one(overwrite(b, x, unsqueeze(b, src, dim), dim, i, i+1, 1))
@@ -74,6 +82,35 @@ func selection(b *ir.Builder, x, dimArg, indexArg *ir.Value) (dim, i int) {
 		i += n
 	}
 	return dim, i
+}
+
+// laterSelection is selection for an index that only the run will show, of a tensor of known shape: its wrapped value.
+func laterSelection(b *ir.Builder, x, dimArg, indexArg *ir.Value) (dim int, i *ir.Value, ok bool) {
+	if _, known := indexArg.Const(); known || indexArg.Type.Kind != ir.KInt || !x.Type.Static() || rank(b, x) == 0 {
+		return 0, nil, false
+	}
+	dim = wrapDim(b, constInt(b, dimArg), rank(b, x))
+	shape := x.Type.Shape()
+	what := fmt.Sprintf("tensor of size %v at dimension %d", shape, dim)
+	return dim, b.Op("wrap_index", indexArg, b.Int(shape[dim]), b.Str(what)), true
+}
+
+// selectLater is selectAt for such an index.
+func selectLater(b *ir.Builder, x *ir.Value, dim int, i *ir.Value) *ir.Value {
+	t := ir.TensorOf(dt(b, x), replace(shapeOf(b, x), dim, 1)...)
+	end := b.Op("py_add", i, b.Int(1))
+	part := b.Node(ir.LookupOp("slice"), ir.Attrs{}, nil, []ir.Type{t}, x, b.Int(dim), i, end, b.Int(1)).Results[0]
+	return squeezeDim(b, part, dim)
+}
+
+// overwriteLater is x with src, broadcast, at such an index of dim.
+func overwriteLater(b *ir.Builder, x, src *ir.Value, dim int, i *ir.Value) *ir.Value {
+	shape := shapeOf(b, x)
+	src = broadcastTo(b, cast(b, src, dt(b, x)), remove(shape, dim))
+	line := replace(ones(len(shape)), dim, shape[dim])
+	places := broadcastTo(b, reshape(b, counting(b, shape[dim], dtype.I64), line), shape)
+	at := broadcastTo(b, b.Op("scalar_tensor", i, b.DType(dtype.I64)), shape)
+	return b.Op("where", b.Op("eq", places, at), broadcastTo(b, unsqueeze(b, src, dim), shape), x)
 }
 
 // selectAt is index i of dim, which is dropped.

@@ -27,6 +27,17 @@ func init() {
 			out.SetFloat(0, 1)
 			return out, nil
 		}))
+	mayFail(host("wrap_index", "i n what", "The index i, which may be negative, of n elements, counted from the start; what names them in the message.", is(Int),
+		func(c *EvalCall) (Datum, error) {
+			i, n := c.Int(0), c.Int(1)
+			if i < -n || i >= n {
+				return nil, fmt.Errorf("index %d out of range for %s", i, c.Args[2])
+			}
+			if i < 0 {
+				i += n
+			}
+			return int64(i), nil
+		}))
 	withGrad(LookupOp("py_select"), func(b *Builder, n *Node, ct []*Value) []*Value {
 		none := b.None()
 		return []*Value{nil, b.Op("py_select", n.Args[0], ct[0], none), b.Op("py_select", n.Args[0], none, ct[0])}
