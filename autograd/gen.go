@@ -127,7 +127,11 @@ func (d *gen) backOp(n *ir.Node, cts cotangents) {
 // definite is a cotangent that may be None as one that is not, as rules expect them.
 func (d *gen) definite(n *ir.Node, ct, r *ir.Value) *ir.Value {
 	switch ct.Type.Kind {
-	case ir.KTensor, ir.KList, ir.KTuple, ir.KDict:
+	case ir.KTensor:
+		if n.Op.Class == ir.Host || ct.Type.Specialised() || !r.Type.Specialised() {
+			return ct
+		}
+	case ir.KList, ir.KTuple, ir.KDict:
 		return ct
 	}
 	if n.Op == ir.OpUnwrap || n.Op == ir.OpGraft || n.Op.Class == ir.Host && r.Type.Kind == ir.KTensor {

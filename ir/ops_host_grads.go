@@ -38,6 +38,7 @@ func init() {
 			}
 			return int64(i), nil
 		}))
+	LookupOp("ct_add").Infer = inferCotangentSum
 	withGrad(LookupOp("py_select"), func(b *Builder, n *Node, ct []*Value) []*Value {
 		none := b.None()
 		return []*Value{nil, b.Op("py_select", n.Args[0], ct[0], none), b.Op("py_select", n.Args[0], none, ct[0])}
@@ -58,6 +59,23 @@ func init() {
 		}
 		return []*Value{b.Tuple(parts...)}
 	})
+}
+
+// inferCotangentSum: where one operand is not None the sum is not either.
+func inferCotangentSum(c *Call) ([]Type, error) {
+	x, y := c.Args[0], c.Args[1]
+	if x.Kind == KOptional && y.Kind == KTensor || x.Kind == KAny {
+		x, y = y, x
+	}
+	if x.Kind == KTensor {
+		switch {
+		case y.Kind == KOptional && y.Elems[0].Kind == KTensor:
+			return t1(x.Join(y.Elems[0]))
+		case y.Kind == KAny || y.Kind == KNone:
+			return t1(x)
+		}
+	}
+	return t1(x.Join(y))
 }
 
 func inferShell(c *Call) ([]Type, error) {
