@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,28 +126,60 @@ func TestLowerChild(t *testing.T) {
 	}
 }
 
-// Every op on every dtype, every conversion, reduction and matrix product becomes PTX that the checker accepts.
-func TestEveryKernelIsAccepted(t *testing.T) {
-	needLLVM(t)
-	dir := t.TempDir()
+// madeDir is the folder that lowered made, for removal.
+var madeDir string
+
+// lowered is the folder with what the child made, once per test process.
+var lowered = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "gtc-ptx"); err != nil {
+		return "", err
+	}
+	madeDir = dir
 	child := exec.Command(os.Args[0], "-test.run=^TestLowerChild$")
 	child.Env = append(os.Environ(), lowerDir+"="+dir)
 	if out, err := child.CombinedOutput(); err != nil {
 		current, _ := os.ReadFile(filepath.Join(dir, "current"))
-		require.NoError(t, err, "while lowering %s:\n%s", current, out)
+		return dir, fmt.Errorf("while lowering %s: %w\n%s", current, err, out)
 	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if madeDir != "" {
+		_ = os.RemoveAll(madeDir)
+	}
+	os.Exit(code)
+}
+
+// loweredText is one module's PTX; "" where the arch is not in the sample.
+func loweredText(t *testing.T, name string) string {
+	t.Helper()
+	needLLVM(t)
+	dir, err := lowered()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, name+".ptx"))
+	if os.IsNotExist(err) {
+		return ""
+	}
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Every op on every dtype, every conversion, reduction and matrix product becomes PTX that the checker accepts.
+func TestEveryKernelIsAccepted(t *testing.T) {
+	needLLVM(t)
 	kernels := 0
 	for _, c := range lowerCases() {
 		want := c.fill(newModule())
 		kernels += want
 		for _, arch := range []string{"sm_50", "sm_90a"} {
 			name := c.name + "." + arch
-			text, err := os.ReadFile(filepath.Join(dir, name+".ptx"))
-			if os.IsNotExist(err) && arch != "sm_50" {
+			text := loweredText(t, name)
+			if text == "" && arch != "sm_50" {
 				continue
 			}
-			require.NoError(t, err)
-			m, err := check.Parse(string(text))
+			m, err := check.Parse(text)
 			require.NoError(t, err, name)
 			require.NoError(t, m.Verify(), name)
 			require.Len(t, m.Entries, want, name)
