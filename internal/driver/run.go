@@ -24,6 +24,9 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Eager {
+		return RunEager(ctx, m, bound, e, o)
+	}
 	c, err := m.Prepare(ctx, e, bound, o)
 	if err != nil {
 		return nil, err

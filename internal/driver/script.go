@@ -21,8 +21,10 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := autograd.ExpandGradNodes(fn); err != nil {
-		return nil, err
+	if !o.Eager { // the tape computes them as they come
+		if err := autograd.ExpandGradNodes(fn); err != nil {
+			return nil, err
+		}
 	}
 	m := &Model{Path: path, Kind: Script, Entry: entry, Func: fn}
 	for _, p := range sig.Params {

@@ -85,9 +85,6 @@ func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Da
 
 // Available says why the options' target cannot be used on this machine or in this version; nil where it can.
 func Available(o *Options) error {
-	if o.Eager {
-		return errLater
-	}
 	_, err := newEngine(o, false)
 	return err
 }

@@ -1,0 +1,32 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/gtc-project/gtc/aten"
+)
+
+// Apply runs one call by its exact name ("max.dim") on all operands of its schema, the hidden key of a random function included, and records it on the
+// tape: what an interpreter of programs needs. Operands are *Tensor, []any of them (nil inside: None) or plain data (see ir.Datum); results likewise.
+func Apply(op Op, args []any) ([]any, error) {
+	fn := aten.Lookup(op.Callee)
+	if fn == nil {
+		return nil, fmt.Errorf("there is no function %s", op.Callee)
+	}
+	if fn.Random { // the key is among the operands already
+		g := *fn
+		g.Random = false
+		fn = &g
+	}
+	if op.Order > 0 {
+		fn = nil
+	}
+	return dispatch(op, fn, args)
+}
+
+// Graft gives the value of x with the gradient history of like, a tensor of the same shape and dtype.
+func Graft(x, like *Tensor) *Tensor {
+	t := *x
+	t.hist, t.leaf = like.history(), like.leaf
+	return &t
+}
