@@ -1,0 +1,31 @@
+package passes
+
+import (
+	"github.com/gtc-project/gtc/autograd"
+	"github.com/gtc-project/gtc/ir"
+)
+
+// Gradient is autograd.Differentiate for arguments of one Signature. It specialises f first, because gradients of primitive ops save less
+// than those of whole calls, and then what it gets. Where an op on the way needs types that only the run shows, it differentiates
+// f as it is. The function that it gives takes f's arguments and then the cotangents, as Differentiate says, and needs no further Specialise.
+func Gradient(f *ir.Func, args []ir.Datum, o autograd.Options) (*ir.Func, error) {
+	s, err := Specialise(f, args)
+	if err != nil {
+		return nil, err
+	}
+	if g, err := autograd.Differentiate(s, o); err == nil {
+		return SpecialiseTypes(g, nil)
+	}
+	g, err := autograd.Differentiate(f, o)
+	if err != nil {
+		return nil, err
+	}
+	return specialise(g, func(s *specialiser, i int, p *ir.Value) {
+		if i < len(args) {
+			q := s.f.Param(g.ParamNames[i], argType(p.Type, args[i]))
+			s.env[p] = s.bind(q, args[i])
+			return
+		}
+		s.env[p] = s.f.Param(g.ParamNames[i], p.Type)
+	})
+}
