@@ -234,7 +234,25 @@ func (e em) windowCounts(size, kernel, stride, dilation []int) []int {
 
 // windows makes the sliding windows of the last dims: [A..., size...] -> [A..., count..., kernel...].
 func (e em) windows(x *ir.Value, kernel, stride, dilation []int) *ir.Value {
+	if sameInts(kernel, stride) && sameInts(dilation, ones(len(kernel))) {
+		return e.tiles(x, kernel)
+	}
 	return e.Op("windows", x, e.Ints(kernel...), e.Ints(stride...), e.Ints(dilation...))
+}
+
+// tiles are windows that do not overlap: a reshape, whose gradient is one too.
+func (e em) tiles(x *ir.Value, kernel []int) *ir.Value {
+	s := e.NeedShape(x)
+	first := len(s) - len(kernel)
+	shape := append([]int{}, s[:first]...)
+	outer, inner := span(0, first), []int{}
+	for i, k := range kernel {
+		n := s[first+i] / k
+		x = e.slice(x, first+i, 0, n*k)
+		outer, inner = append(outer, len(shape)), append(inner, len(shape)+1)
+		shape = append(shape, n, k)
+	}
+	return e.permute(e.reshape(x, shape...), catInts(outer, inner)...)
 }
 
 // padDims pads the last dims with a constant; negative amounts cut.

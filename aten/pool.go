@@ -7,8 +7,8 @@ import (
 	"github.com/gtc-project/gtc/ir/dtype"
 )
 
-// Pooling. Maxima go dim by dim: the largest of every window along the last dim, then of those along the one before, and so on;
-// each step is argmax and gather, so that of equal elements the first one (in row-major order) gets the gradient, as in PyTorch.
+// Pooling. Maxima go dim by dim: the largest of every window along the last dim, then of those along the one before, and so on, so
+// that of equal elements the first one (in row-major order) gets the gradient, as in PyTorch.
 //
 // With return_indices=True front ends call the function of the same name with _with_indices.
 
@@ -163,41 +163,93 @@ func (c *pool) hi(i, size int) int {
 	return (c.out[i]-1)*c.stride[i] + c.dilation[i]*(c.kernel[i]-1) + 1 - size - c.pad[i]
 }
 
+// longestChain bounds the window sizes whose elements are compared one by one.
+const longestChain = 16
+
 func (e em) maxPool(c pool, indices bool) []*ir.Value {
 	e.poolSizes(&c)
 	d := e.NeedDType(c.x)
 	size := append([]int{}, e.NeedShape(c.x)[2:]...)
-	v := c.x
+	hi := make([]int, c.n)
+	for i := range hi {
+		hi[i] = c.hi(i, size[i])
+	}
+	v := e.padDims(c.x, c.pad, hi, lowest(d))
 	var flat *ir.Value // row-major position in the input of the elements chosen so far
 	for i := c.n - 1; i >= 0; i-- {
-		windowed := func(x *ir.Value, fill ir.Datum) *ir.Value {
-			x = e.moveLast(x, 2+i)
-			x = e.padDims(x, []int{c.pad[i]}, []int{c.hi(i, size[i])}, fill)
-			return e.windows(x, c.kernel[i:i+1], c.stride[i:i+1], c.dilation[i:i+1])
+		step := product(size[i+1:]) // between neighbours along this dim
+		if c.kernel[i] > longestChain {
+			v, flat = e.maxAlongRow(c, i, v, flat, indices, step)
+		} else {
+			v, flat = e.maxAlongChain(c, i, v, flat, indices, step)
 		}
-		w := windowed(v, lowest(d))
-		best := e.detach(e.Op("argmax", w, e.Int(c.n+2), e.Bool(true)))
-		v = e.chosen(w, best, 2+i)
-		if !indices {
-			continue
-		}
-		starts := make([]int, c.out[i])
-		for j := range starts {
-			starts[j] = j*c.stride[i] - c.pad[i]
-		}
-		pos := e.add(e.mul(best, e.Int(c.dilation[i])), e.intTensor([]int{c.out[i], 1}, starts))
-		pos = e.mul(e.back(pos, 2+i), e.Int(product(size[i+1:])))
-		if flat != nil {
-			flat = e.chosen(windowed(flat, int64(0)), best, 2+i)
-			pos = e.add(pos, flat)
-		}
-		flat = pos
 	}
 	out := []*ir.Value{e.dropBatch(v, c.unbatched)}
 	if indices {
 		out = append(out, e.dropBatch(flat, c.unbatched))
 	}
 	return out
+}
+
+// starts are the positions of the windows along dim i, times step, shaped to lie along that dim.
+func (c *pool) starts(e em, i, step int) *ir.Value {
+	v, shape := make([]int, c.out[i]), ones(c.n+2)
+	for o := range v {
+		v[o] = (o*c.stride[i] - c.pad[i]) * step
+	}
+	shape[2+i] = c.out[i]
+	return e.intTensor(shape, v)
+}
+
+// maxAlongChain compares the elements of a window one after the other, each the first, second, … element of all windows: strided
+// slices, which fuse. A later element wins where it is greater, or NaN.
+func (e em) maxAlongChain(c pool, i int, v, flat *ir.Value, indices bool, step int) (_, _ *ir.Value) {
+	nth := func(x *ir.Value, k int) *ir.Value {
+		start := k * c.dilation[i]
+		return sliceDim(e.Builder, x, 2+i, start, start+(c.out[i]-1)*c.stride[i]+1, c.stride[i])
+	}
+	var best, at *ir.Value
+	for k := range c.kernel[i] {
+		x := nth(v, k)
+		var pos *ir.Value
+		if indices {
+			pos = e.add(c.starts(e, i, step), e.Int(k*c.dilation[i]*step))
+			if flat != nil {
+				pos = e.add(nth(flat, k), pos)
+			}
+		}
+		if k == 0 {
+			best, at = x, pos
+			continue
+		}
+		greater := e.Op("logical_or", e.gt(x, best), e.Op("isnan", x))
+		best = e.where(greater, x, best)
+		if indices {
+			at = e.where(greater, pos, at)
+		}
+	}
+	if indices {
+		at = broadcastTo(e.Builder, at, e.NeedShape(best))
+	}
+	return best, at
+}
+
+// maxAlongRow is maxAlongChain for long windows, by argmax and gather.
+func (e em) maxAlongRow(c pool, i int, v, flat *ir.Value, indices bool, step int) (_, _ *ir.Value) {
+	windowed := func(x *ir.Value) *ir.Value {
+		return e.windows(e.moveLast(x, 2+i), c.kernel[i:i+1], c.stride[i:i+1], c.dilation[i:i+1])
+	}
+	w := windowed(v)
+	best := e.detach(e.Op("argmax", w, e.Int(c.n+2), e.Bool(true)))
+	out := e.chosen(w, best, 2+i)
+	if !indices {
+		return out, nil
+	}
+	pos := e.add(e.mul(e.back(best, 2+i), e.Int(c.dilation[i]*step)), c.starts(e, i, step))
+	if flat != nil {
+		pos = e.add(pos, e.chosen(windowed(flat), best, 2+i))
+	}
+	return out, pos
 }
 
 // chosen takes the element best[…,0] from the last dim of w [..., out, window] and puts out back at dim d.
@@ -320,12 +372,7 @@ func (e em) adaptiveAvg(name string, n int, x, outputSize *ir.Value) *ir.Value {
 	out := e.adaptiveSize(outputSize, size)
 	e.adaptiveCheck(name, size)
 	if divides(out, size) {
-		kernel := make([]int, n)
-		for i := range kernel {
-			kernel[i] = size[i] / out[i]
-		}
-		c := pool{name: name, n: n, x: x, unbatched: unbatched, kernel: kernel, stride: kernel, pad: make([]int, n), dilation: ones(n)}
-		return e.avgPool(c, true, 0)
+		return e.avgPool(equalBins(name, n, x, unbatched, size, out), true, 0)
 	}
 	d := e.NeedDType(x)
 	for i := range n {
@@ -352,6 +399,15 @@ func (e em) adaptiveCheck(name string, size []int) {
 	}
 }
 
+// equalBins is the pooling that an adaptive pooling is where every output size divides its input size.
+func equalBins(name string, n int, x *ir.Value, unbatched bool, size, out []int) pool {
+	kernel := make([]int, n)
+	for i := range kernel {
+		kernel[i] = size[i] / out[i]
+	}
+	return pool{name: name, n: n, x: x, unbatched: unbatched, kernel: kernel, stride: kernel, pad: make([]int, n), dilation: ones(n)}
+}
+
 // divides reports whether every out divides its size.
 func divides(out, size []int) bool {
 	for i := range out {
@@ -367,6 +423,9 @@ func (e em) adaptiveMax(name string, n int, x, outputSize *ir.Value, indices boo
 	size := append([]int{}, e.NeedShape(x)[2:]...)
 	out := e.adaptiveSize(outputSize, size)
 	e.adaptiveCheck(name, size)
+	if divides(out, size) {
+		return e.maxPool(equalBins(name, n, x, unbatched, size, out), indices)
+	}
 	var flat *ir.Value
 	for i := n - 1; i >= 0; i-- {
 		starts, stops, widest := adaptiveBins(size[i], out[i])
