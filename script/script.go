@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Train runs module classes in training mode.
 	Train bool
+	// KeepGrad leaves torch.autograd.grad as grad nodes, for what runs programs on a tape.
+	KeepGrad bool
 }
 
 // Param describes a parameter of the entry function, without self.
@@ -77,7 +79,10 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 		l.mirror = mirrorPlan{used: plan.used, final: final}
 		fn, sig = l.entry(name, call, opts)
 	}
-	if err := autograd.ExpandGradNodes(fn); err != nil {
+	if !opts.KeepGrad {
+		err = autograd.ExpandGradNodes(fn)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	return fn, sig, nil
@@ -101,8 +106,8 @@ func (f *File) parseEntry(entry string) (string, *callExpr, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	call, _ := e.(*callExpr)
-	if call != nil {
+	call, isCall := e.(*callExpr)
+	if isCall {
 		e = call.fn
 	}
 	n, ok := e.(*nameExpr)

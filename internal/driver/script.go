@@ -3,7 +3,6 @@ package driver
 import (
 	"fmt"
 
-	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/script"
 )
 
@@ -17,14 +16,9 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	if entry == "" {
 		entry = "forward"
 	}
-	fn, sig, err := f.Lower(entry, &script.Options{Train: o.Train})
+	fn, sig, err := f.Lower(entry, &script.Options{Train: o.Train, KeepGrad: o.Eager})
 	if err != nil {
 		return nil, err
-	}
-	if !o.Eager { // the tape computes them as they come
-		if err := autograd.ExpandGradNodes(fn); err != nil {
-			return nil, err
-		}
 	}
 	m := &Model{Path: path, Kind: Script, Entry: entry, Func: fn}
 	for _, p := range sig.Params {
