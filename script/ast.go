@@ -195,9 +195,12 @@ type (
 		ret        expr
 		body       []stmt
 		decorators []expr
+		file       *File
+		owner      *classDef // of a method
 	}
 	classDef struct {
 		node
+		file       *File
 		name       string
 		bases      []expr
 		fields     []*assignStmt

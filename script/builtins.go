@@ -511,11 +511,14 @@ func builtinReversed(l *lowering, args []value, _ []kwValue, e *callExpr) value 
 
 func builtinGetattr(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 	if len(e.args) >= 2 {
-		if s, ok := e.args[1].(*strExpr); ok {
-			if m, ok := args[0].(*module); ok && !m.has(s.v) && len(args) == 3 {
-				return args[2]
+		if s, ok := args[1].(*scalarV); ok && s.t.Kind == ir.KString {
+			if d, ok := s.v.Const(); ok {
+				name := d.(string)
+				if m, ok := args[0].(*module); ok && !m.has(name) && len(args) == 3 {
+					return args[2]
+				}
+				return l.attr(&attrExpr{node{e.pos}, e.args[0], name})
 			}
-			return l.attr(&attrExpr{node{e.pos}, e.args[0], s.v})
 		}
 	}
 	l.fail(e.pos, "getattr() takes an object and a literal name")

@@ -236,10 +236,12 @@ func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValu
 		params = params[1:]
 	}
 	for i, prm := range params {
-		f.vars[prm.name] = l.argument(def, prm, bound[i], p)
+		f.vars[prm.name] = l.inFile(def.file, func() value { return l.argument(def, prm, bound[i], p) })
 	}
 	caller := l.frame
+	f.call, f.file = p, l.file
 	l.frame = f
+	l.file = def.file
 	if def.ret != nil {
 		t := l.annotation(def.ret)
 		f.ret = &t
@@ -247,7 +249,7 @@ func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValu
 	noGrad := l.noGrad
 	l.finish(def.body)
 	l.noGrad = noGrad
-	l.frame = caller
+	l.frame, l.file = caller, f.file
 	l.at(p)
 	ret, ok := f.vars["$ret"]
 	if !ok { // every path raises
@@ -257,6 +259,18 @@ func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValu
 		return l.dummy(*f.ret)
 	}
 	return ret
+}
+
+// inFile runs f where names and annotations are those of another file; diagnostics stay with the calling one.
+func (l *lowering) inFile(file *File, f func() value) value {
+	if file == l.file || file == nil {
+		return f()
+	}
+	old := l.names
+	l.names = file
+	v := f()
+	l.names = old
+	return v
 }
 
 func (l *lowering) checkDecorators(def *funcDef) {
@@ -355,14 +369,18 @@ func (l *lowering) bindArgs(def *funcDef, isMethod bool, args []value, kws []kwV
 
 // defaultValue lowers a parameter's default, outside any function.
 func (l *lowering) defaultValue(def *funcDef, prm param) value {
-	caller := l.frame
-	l.frame = &frame{parent: caller, def: def, vars: map[string]value{}, declared: map[string]ir.Type{}, gone: map[string]string{}, key: caller.key + ">default", depth: caller.depth}
+	caller, file := l.frame, l.file
+	l.frame = &frame{parent: caller, def: def, vars: map[string]value{}, declared: map[string]ir.Type{}, gone: map[string]string{}, key: caller.key + ">default", depth: caller.depth,
+		call: l.pos, file: file}
+	if def.file != nil {
+		l.file = def.file
+	}
 	var v value
 	if prm.typ != nil {
 		v = l.typed(prm.deflt, l.annotation(prm.typ))
 	} else {
 		v = l.expr(prm.deflt)
 	}
-	l.frame = caller
+	l.frame, l.file = caller, file
 	return v
 }

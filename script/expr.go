@@ -583,9 +583,31 @@ func (l *lowering) condition(e expr) cond {
 	}
 	v := l.expr(e)
 	if s, ok := v.(*scalarV); ok && s.t.Kind == ir.KBool {
-		return cond{v: s.v}
+		return l.settled(cond{v: s.v}, e)
 	}
 	return cond{tensor: v}
+}
+
+// settled makes a condition static where it is a constant that a module's configuration decides.
+func (l *lowering) settled(c cond, e expr) cond {
+	d, ok := c.v.Const()
+	if !ok {
+		return c
+	}
+	configured := l.file == prelude()
+	walkExpr(e, func(e expr) {
+		if a, isAttr := e.(*attrExpr); isAttr {
+			if n, isName := a.x.(*nameExpr); isName {
+				if _, isModule := l.frame.vars[n.name].(*module); isModule {
+					configured = true
+				}
+			}
+		}
+	})
+	if configured {
+		c.static, c.value = true, d.(bool)
+	}
+	return c
 }
 
 // truth is bool(v).
@@ -719,8 +741,8 @@ func (l *lowering) comparison(op string, ex expr, x value, ey expr, p Pos) cond 
 	}
 	y := l.expr(ey)
 	v := l.compareValues(op, x, y, p)
-	if s, ok := v.(*scalarV); ok {
-		return cond{v: s.v}
+	if s, ok := v.(*scalarV); ok && s.t.Kind == ir.KBool {
+		return l.settled(cond{v: s.v}, &tupleExpr{elems: []expr{ex, ey}})
 	}
 	return cond{tensor: v}
 }

@@ -16,17 +16,20 @@ const (
 // lowering turns functions of a file into IR. It interprets the program abstractly: types are inferred on the way, calls are
 // inlined, and the memory that tensors and lists share is tracked in cells (cells.go).
 type lowering struct {
-	file *File
-	f    *ir.Func
-	b    *ir.Builder
-	pos  Pos // of the expression being lowered
+	file  *File
+	names *File // where annotations are looked up, if elsewhere
+	f     *ir.Func
+	b     *ir.Builder
+	pos   Pos // of the expression being lowered
 
 	frame  *frame
 	cells  map[*cell]cellState // cells written so far; the others hold their first content
 	serial int                 // counts cells, to tell those made in a branch from those before it
 	stamp  int                 // counts writes
 	noGrad int
-	module *module // of which parameters are inputs
+	inputs map[*weight]*refV // parameters and buffers of the entry's module; nil while a constructor computes with tensors
+	order  []*weight
+	train  bool
 
 	sites  map[string]*cell // the latest cell made at a site
 	mirror mirrorPlan
@@ -47,21 +50,37 @@ type frame struct {
 	loop     int               // depth of loops
 	returns  []*returnStmt     // returns inside loops, evaluated after them
 	depth    int
+	call     Pos   // where it was called,
+	file     *File // in this file
 }
 
 // lowerError carries an *Error through the recursion.
 func (l *lowering) fail(p Pos, format string, args ...any) {
-	e := l.file.src.errorf(p, format, args...)
+	file, at := l.userPlace(p)
+	e := file.src.errorf(at, format, args...)
 	for f := l.frame; f != nil && f.parent != nil && len(e.Calls) < 5; f = f.parent {
+		if f.def.file == prelude() {
+			continue
+		}
 		e.Calls = append(e.Calls, fmt.Sprintf("in function '%s'", short(f.def.name)))
 	}
 	panic(e)
 }
 
+// userPlace is the place in the user's own source: for code of the built-in layers, the call that led there.
+func (l *lowering) userPlace(p Pos) (*File, Pos) {
+	file := l.file
+	for f := l.frame; f != nil && f.file != nil && file == prelude(); f = f.parent {
+		file, p = f.file, f.call
+	}
+	return file, p
+}
+
 // at makes p the position of what is emitted next.
 func (l *lowering) at(p Pos) {
 	l.pos = p
-	l.b.Pos = ir.Pos{File: l.file.src.name, Line: p.Line, Col: p.Col}
+	file, at := l.userPlace(p)
+	l.b.Pos = ir.Pos{File: file.src.name, Line: at.Line, Col: at.Col}
 }
 
 // try runs code that builds and reports its errors at the current position.
@@ -89,7 +108,7 @@ func (l *lowering) op(name string, args ...*ir.Value) *ir.Value {
 
 // folded evaluates an operation on constant scalars; an operation that fails is left to fail at run time.
 func (l *lowering) folded(name string, args []*ir.Value) (ir.Datum, bool) {
-	if !strings.HasPrefix(name, "py_") && name != "is_none" {
+	if !strings.HasPrefix(name, "py_") && name != "is_none" && name != "str_add" && name != "str_format" {
 		return nil, false
 	}
 	data := make([]ir.Datum, len(args))

@@ -117,6 +117,15 @@ func (p *parser) file() *File {
 	for p.cur().kind != tEOF {
 		p.topLevel(f)
 	}
+	for _, d := range f.funcs {
+		d.file = f
+	}
+	for _, c := range f.classes {
+		c.file = f
+		for _, d := range c.methods {
+			d.file, d.owner = f, c
+		}
+	}
 	return f
 }
 

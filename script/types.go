@@ -133,7 +133,12 @@ var simpleTypes = map[string]ir.Type{
 }
 
 // annotation turns a type annotation into a type.
-func (l *lowering) annotation(e expr) ir.Type { return l.file.annotation(e) }
+func (l *lowering) annotation(e expr) ir.Type {
+	if l.names != nil {
+		return l.names.annotation(e)
+	}
+	return l.file.annotation(e)
+}
 
 // annotation turns a type annotation into a type; it stops with an *Error panic on one that names no type.
 func (f *File) annotation(e expr) ir.Type {
