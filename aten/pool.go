@@ -201,21 +201,23 @@ func (c *pool) starts(e em, i, step int) *ir.Value {
 	return e.intTensor(shape, v)
 }
 
+// nth takes element k of every window along dim i of the padded input.
+func (c *pool) nth(e em, x *ir.Value, i, k int) *ir.Value {
+	start := k * c.dilation[i]
+	return sliceDim(e.Builder, x, 2+i, start, start+(c.out[i]-1)*c.stride[i]+1, c.stride[i])
+}
+
 // maxAlongChain compares the elements of a window one after the other, each the first, second, … element of all windows: strided
 // slices, which fuse. A later element wins where it is greater, or NaN.
 func (e em) maxAlongChain(c pool, i int, v, flat *ir.Value, indices bool, step int) (_, _ *ir.Value) {
-	nth := func(x *ir.Value, k int) *ir.Value {
-		start := k * c.dilation[i]
-		return sliceDim(e.Builder, x, 2+i, start, start+(c.out[i]-1)*c.stride[i]+1, c.stride[i])
-	}
 	var best, at *ir.Value
 	for k := range c.kernel[i] {
-		x := nth(v, k)
+		x := c.nth(e, v, i, k)
 		var pos *ir.Value
 		if indices {
 			pos = e.add(c.starts(e, i, step), e.Int(k*c.dilation[i]*step))
 			if flat != nil {
-				pos = e.add(nth(flat, k), pos)
+				pos = e.add(c.nth(e, flat, i, k), pos)
 			}
 		}
 		if k == 0 {
@@ -289,14 +291,37 @@ func (e em) avgPool(c pool, includePad bool, divisor int) *ir.Value {
 		counts = next
 	}
 	x := e.padDims(c.x, c.pad, hi, e.zeroOf(c.x))
-	x = e.windows(x, c.kernel, c.stride, c.dilation)
-	x = e.sum(x, false, span(2+c.n, 2+2*c.n)...)
+	x = e.windowSums(x, c)
 	if divisor != 0 {
 		x = e.divF(x, float64(divisor))
 	} else {
 		x = e.divCounts(x, d, c.out, counts)
 	}
 	return e.dropBatch(x, c.unbatched)
+}
+
+// windowSums adds the elements of every window: small windows by adding strided slices, which fuse.
+func (e em) windowSums(x *ir.Value, c pool) *ir.Value {
+	long := product(c.out) == 1
+	for _, k := range c.kernel {
+		long = long || k > longestChain
+	}
+	if long {
+		x = e.windows(x, c.kernel, c.stride, c.dilation)
+		return e.sum(x, false, span(2+c.n, 2+2*c.n)...)
+	}
+	for i := c.n - 1; i >= 0; i-- {
+		var sum *ir.Value
+		for k := range c.kernel[i] {
+			if t := c.nth(e, x, i, k); sum == nil {
+				sum = t
+			} else {
+				sum = e.add(sum, t)
+			}
+		}
+		x = sum
+	}
+	return x
 }
 
 // divCounts divides the last dims by numbers of elements: one number where all are equal.
