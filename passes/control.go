@@ -5,7 +5,7 @@ import "github.com/gtc-project/gtc/ir"
 // branch rebuilds an if; a known condition leaves one branch only.
 func (s *specialiser) branch(n *ir.Node) {
 	cond := s.val(n.Args[0])
-	if d, ok := cond.Const(); ok {
+	if d, ok := cond.Const(); ok && s.flow {
 		if c, ok := d.(bool); ok {
 			blk := n.Blocks[1]
 			if c {
@@ -69,7 +69,7 @@ func (s *specialiser) loop(n *ir.Node) {
 	trip := s.val(n.Args[0])
 	init := s.vals(n.Args[1:])
 	count, fixed := int64(-1), false
-	if d, ok := trip.Const(); ok {
+	if d, ok := trip.Const(); ok && s.flow {
 		count, fixed = d.(int64)
 	}
 	if fixed && count <= 0 {
@@ -202,7 +202,7 @@ func widest(t, known ir.Type) ir.Type {
 func (s *specialiser) while(n *ir.Node) {
 	cond, body := n.Blocks[0], n.Blocks[1]
 	cur := s.vals(n.Args)
-	for i := 0; i < peelMost && s.budget > 0; i++ {
+	for i := 0; s.flow && i < peelMost && s.budget > 0; i++ {
 		c, known := s.knownCondition(cond, cur)
 		if !known {
 			break

@@ -20,12 +20,11 @@ func Gradient(f *ir.Func, args []ir.Datum, o autograd.Options) (*ir.Func, error)
 	if err != nil {
 		return nil, err
 	}
-	return specialise(g, func(s *specialiser, i int, p *ir.Value) {
+	return specialise(g, func(s *specialiser, g *ir.Func, i int) {
 		if i < len(args) {
-			q := s.f.Param(g.ParamNames[i], argType(p.Type, args[i]))
-			s.env[p] = s.bind(q, args[i])
-			return
+			bindParam(s, g, i, args[i])
+		} else {
+			keepParam(nil)(s, g, i)
 		}
-		s.env[p] = s.f.Param(g.ParamNames[i], p.Type)
 	})
 }

@@ -56,41 +56,66 @@ func Specialise(f *ir.Func, args []ir.Datum) (*ir.Func, error) {
 	if len(args) != len(f.Body.Params) {
 		return nil, fmt.Errorf("%s takes %d arguments, got %d", f.Name, len(f.Body.Params), len(args))
 	}
-	return specialise(f, func(s *specialiser, i int, p *ir.Value) {
-		q := s.f.Param(f.ParamNames[i], argType(p.Type, args[i]))
-		s.env[p] = s.bind(q, args[i])
-	})
+	return specialise(f, func(s *specialiser, f *ir.Func, i int) { bindParam(s, f, i, args[i]) })
 }
 
 // SpecialiseTypes is Specialise for argument types instead of arguments: no values are known. Types must be at least as precise as
 // those of the parameters; nil entries, or a nil slice, keep these.
 func SpecialiseTypes(f *ir.Func, types []*ir.Type) (*ir.Func, error) {
-	return specialise(f, func(s *specialiser, i int, p *ir.Value) {
+	return specialise(f, keepParam(types))
+}
+
+// keepParam takes over parameters, with the types that are given.
+func keepParam(types []*ir.Type) func(s *specialiser, f *ir.Func, i int) {
+	return func(s *specialiser, f *ir.Func, i int) {
+		p := f.Body.Params[i]
 		t := p.Type
 		if i < len(types) && types[i] != nil {
 			t = *types[i]
 		}
 		s.env[p] = s.f.Param(f.ParamNames[i], t)
-	})
+	}
 }
 
-func specialise(f *ir.Func, param func(s *specialiser, i int, p *ir.Value)) (*ir.Func, error) {
-	s := &specialiser{f: ir.NewFunc(f.Name), env: map[*ir.Value]*ir.Value{}, gradients: map[string]*ir.Func{}, budget: 100_000 + 50*countNodes(f.Body)}
+// bindParam takes over parameter i for an actual argument.
+func bindParam(s *specialiser, f *ir.Func, i int, arg ir.Datum) {
+	p := f.Body.Params[i]
+	q := s.f.Param(f.ParamNames[i], argType(p.Type, arg))
+	s.env[p] = s.bind(q, arg)
+}
+
+// work says what a walk does.
+type work struct {
+	expand  bool // generic calls
+	rewrite bool // single nodes, by the rewrites
+	fold    bool // ops on literals
+	flow    bool // known branches and loops
+	share   bool // equal nodes
+}
+
+func specialise(f *ir.Func, param func(s *specialiser, f *ir.Func, i int)) (*ir.Func, error) {
+	g, err := rebuild(f, work{expand: true, rewrite: true, fold: true, flow: true, share: true}, param)
+	if err != nil {
+		return nil, err
+	}
+	hoist(g.Body)
+	g.Sweep(keeps)
+	return g.Clone(), nil
+}
+
+// rebuild makes a function anew, node by node.
+func rebuild(f *ir.Func, w work, param func(s *specialiser, f *ir.Func, i int)) (*ir.Func, error) {
+	s := &specialiser{work: w, f: ir.NewFunc(f.Name), env: map[*ir.Value]*ir.Value{}, gradients: map[string]*ir.Func{}, budget: 100_000 + 50*countNodes(f.Body)}
 	s.b = ir.NewBuilder(s.f)
 	s.push()
 	err := ir.Try(func() {
-		for i, p := range f.Body.Params {
-			param(s, i, p)
+		for i := range f.Body.Params {
+			param(s, f, i)
 		}
 		s.nodes(f.Body.Nodes)
 		s.b.Return(s.vals(f.Returns())...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	hoist(s.f.Body)
-	s.f.Sweep(nil)
-	return s.f.Clone(), nil
+	return s.f, err
 }
 
 func countNodes(b *ir.Block) int {
@@ -122,6 +147,7 @@ func argType(declared ir.Type, d ir.Datum) ir.Type {
 
 // specialiser rebuilds a function node by node.
 type specialiser struct {
+	work
 	f   *ir.Func
 	b   *ir.Builder
 	env map[*ir.Value]*ir.Value // what has become of a value of the old function
@@ -225,15 +251,19 @@ func (s *specialiser) node(n *ir.Node) {
 
 // op builds one node of an op without blocks, or finds a simpler way to the same results.
 func (s *specialiser) op(n *ir.Node, args []*ir.Value) []*ir.Value {
-	if r := s.simplify(n, args); r != nil {
-		return []*ir.Value{r}
-	}
-	if ds, ok := fold(n, args); ok {
-		out := make([]*ir.Value, len(ds))
-		for i, d := range ds {
-			out[i] = s.constant(d)
+	if s.rewrite {
+		if r := s.simplify(n, args); r != nil {
+			return []*ir.Value{r}
 		}
-		return out
+	}
+	if s.fold {
+		if ds, ok := fold(n, args); ok {
+			out := make([]*ir.Value, len(ds))
+			for i, d := range ds {
+				out[i] = s.constant(d)
+			}
+			return out
+		}
 	}
 	types := make([]ir.Type, len(args))
 	for i, a := range args {
@@ -278,7 +308,10 @@ func (s *specialiser) constant(d ir.Datum) *ir.Value {
 
 // build appends a node unless the same was built before.
 func (s *specialiser) build(op *ir.Op, attrs ir.Attrs, results []ir.Type, args []*ir.Value) []*ir.Value {
-	key := nodeKey(op, attrs, args)
+	key := ""
+	if s.share {
+		key = nodeKey(op, attrs, args)
+	}
 	if key != "" {
 		for i := len(s.seen) - 1; i >= 0; i-- {
 			if rs, ok := s.seen[i][key]; ok {
@@ -328,7 +361,7 @@ func nodeKey(op *ir.Op, attrs ir.Attrs, args []*ir.Value) string {
 func (s *specialiser) call(n *ir.Node) {
 	args := s.vals(n.Args)
 	fn := aten.Lookup(n.Attrs.Callee)
-	if fn == nil || len(args) != len(fn.Params) || s.depth >= maxDepth || s.budget <= 0 {
+	if !s.expand || fn == nil || len(args) != len(fn.Params) || s.depth >= maxDepth || s.budget <= 0 {
 		s.keep(n, args)
 		return
 	}
@@ -369,6 +402,10 @@ func (s *specialiser) keep(n *ir.Node, args []*ir.Value) {
 // vjp expands the gradient of a generic call where the types of its operands are known.
 func (s *specialiser) vjp(n *ir.Node) {
 	args := s.vals(n.Args)
+	if !s.expand {
+		s.keep(n, args)
+		return
+	}
 	f, cts, err := s.gradient(n, args)
 	if err != nil || s.budget <= 0 || s.depth >= maxDepth {
 		s.keep(n, args)
