@@ -156,6 +156,9 @@ func (e em) conv(c convCall) *ir.Value {
 	x := e.padDims(c.x, c.lo, c.hi, e.zeroOf(c.x))
 	sx := e.NeedShape(x)
 	out := e.windowCounts(sx[2:], sw[2:], c.stride, c.dilation)
+	if sw[1] == 1 && g > 1 && product(sw[2:]) <= longestDepthwise {
+		return e.convResult(e.depthwise(x, out, c), c, batched)
+	}
 	// windows: [N, groups, C, out..., kernel...] -> [groups, N, out..., C, kernel...]
 	x = e.reshape(x, catInts([]int{sx[0], g, sw[1]}, sx[2:])...)
 	x = e.windows(x, sw[2:], c.stride, c.dilation)
@@ -171,6 +174,35 @@ func (e em) conv(c convCall) *ir.Value {
 	y = e.permute(y, catInts([]int{nb + 1}, span(0, nb+1), span(nb+2, nb+2+n))...)
 	y = e.reshape(y, catInts([]int{sx[0], sw[0]}, out)...)
 	return e.convResult(y, c, batched)
+}
+
+// longestDepthwise bounds the kernel sizes of depthwise convolutions that are written out.
+const longestDepthwise = 32
+
+// depthwise is a convolution with one input channel per group, of the padded x: the sum over the kernel's elements of a strided
+// slice times a weight, which fuses; a contraction would have too little to contract.
+func (e em) depthwise(x *ir.Value, out []int, c convCall) *ir.Value {
+	d := e.NeedDType(x)
+	sx, sw := e.NeedShape(x), e.NeedShape(c.w)
+	wide := e.wide(x)
+	x = e.reshape(wide, catInts([]int{sx[0], sx[1], 1}, sx[2:])...)
+	w := e.reshape(cast(e.Builder, c.w, e.NeedDType(wide)), sx[1], sw[0]/sx[1], product(sw[2:]))
+	var sum *ir.Value
+	for k := range product(sw[2:]) {
+		part, rest := x, k
+		for i := c.n - 1; i >= 0; i-- {
+			start := rest % sw[2+i] * c.dilation[i]
+			part = sliceDim(e.Builder, part, 3+i, start, start+(out[i]-1)*c.stride[i]+1, c.stride[i])
+			rest /= sw[2+i]
+		}
+		weight := e.reshape(e.slice(w, 2, k, k+1), catInts([]int{sx[1], sw[0] / sx[1]}, ones(c.n))...)
+		if term := e.mul(part, weight); sum == nil {
+			sum = term
+		} else {
+			sum = e.add(sum, term)
+		}
+	}
+	return cast(e.Builder, e.reshape(sum, catInts([]int{sx[0], sw[0]}, out)...), d)
 }
 
 // convResult adds the bias and drops the batch dim that the operand did not have.
