@@ -14,6 +14,8 @@ import (
 type eagerRun struct {
 	scope   *tensor.Scope
 	handles map[*ir.Array]*tensor.Tensor // the tensor behind every array that the evaluator holds
+	// differentiates says that the program calls torch.autograd.grad, which may name any tensor: all are recorded then.
+	differentiates bool
 }
 
 // opEagerGraft stands for graft in a function that runs eagerly: the evaluator does not offer host ops to its hook.
@@ -31,6 +33,7 @@ func RunEager(ctx context.Context, m *Model, bound *Bound, e *engine, o *Options
 		if n.Op.Name == "graft" {
 			n.Op = opEagerGraft
 		}
+		r.differentiates = r.differentiates || n.Op == ir.OpGrad
 	})
 	grad := o.Grad && len(bound.Cotangents) > 0
 	leaves := r.leaves(m, args, grad)
@@ -75,7 +78,7 @@ func (r *eagerRun) leaves(m *Model, args []ir.Datum, grad bool) []leaf {
 				t = t.RequiresGrad()
 				out = append(out, leaf{l.Key, t})
 			}
-			r.handles[l.Array] = t
+			r.handles[l.Array] = r.watched(t)
 		}
 	}
 	return out
@@ -148,8 +151,16 @@ func (r *eagerRun) operand(d ir.Datum) any {
 func (r *eagerRun) tensor(a *ir.Array) *tensor.Tensor {
 	t := r.handles[a]
 	if t == nil {
-		t = tensor.FromArray(a).With(r.scope)
+		t = r.watched(tensor.FromArray(a).With(r.scope))
 		r.handles[a] = t
+	}
+	return t
+}
+
+// watched makes a tensor without a history a leaf of its own where the program may ask for its gradient.
+func (r *eagerRun) watched(t *tensor.Tensor) *tensor.Tensor {
+	if r.differentiates && t.Err() == nil && t.Array().DType.IsFloat() && !t.NeedsGrad() {
+		return t.RequiresGrad()
 	}
 	return t
 }
@@ -162,7 +173,7 @@ func (r *eagerRun) result(x any) ir.Datum {
 		if old := r.handles[a]; old != nil && old != x {
 			a = a.View(a.Shape, a.Strides, a.Offset)
 		}
-		r.handles[a] = x
+		r.handles[a] = r.watched(x)
 		return a
 	case []any:
 		elems := make([]ir.Datum, len(x))

@@ -29,7 +29,7 @@ import (
 const (
 	goldenCases = "../../testdata/golden/cases"
 	notYetFile  = "../../testdata/golden/not_yet.txt"
-	caseTimeout = 60 * time.Second
+	caseTimeout = 3 * time.Minute
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/golden/not_yet.txt with what fails now")
