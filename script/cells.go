@@ -48,13 +48,14 @@ type cellState struct {
 	stamp   int
 	t       ir.Type // element type where it became known after creation
 	seen    []int   // per mirror: the stamp of its target that this content includes
+	inner   int     // of a list or dict: the stamp of the latest write into an element, as opposed to one of the whole
 	holds   []hold
 }
 
 // hold says that an element of a list or dict that is an IR value was copied from a reference, whose memory it shares.
 type hold struct {
 	ref   *refV
-	stamp int
+	stamp int // for a reference to a list or dict: of the latest write into its elements
 }
 
 type mirror struct {
@@ -222,8 +223,11 @@ func (l *lowering) setElemType(c *cell, t ir.Type) {
 
 // checkHolds refuses to use a list or dict whose elements share memory with something that has been written since.
 func (l *lowering) checkHolds(c *cell) {
+	if len(l.state(c).holds) == 0 || l.refresh(c) {
+		return
+	}
 	for _, h := range l.state(c).holds {
-		if l.stampOf(h.ref.cell) != h.stamp {
+		if l.holdStamp(h.ref) != h.stamp {
 			l.fail(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
 				map[bool]string{true: "list", false: "dict"}[unwrapped(c.t).Kind == ir.KList])
 		}
@@ -239,7 +243,7 @@ func (l *lowering) holdsOf(v value, out []hold) []hold {
 				out = l.holdsOf(e, out)
 			}
 		}
-		out = append(out, hold{v, l.stampOf(v.cell)})
+		out = append(out, l.holdOn(v))
 	case *tupleV:
 		for _, e := range v.elems {
 			out = l.holdsOf(e, out)
@@ -248,14 +252,72 @@ func (l *lowering) holdsOf(v value, out []hold) []hold {
 	return out
 }
 
+// holdStamp is the stamp that tells whether what a container holds of r is up to date.
+func (l *lowering) holdStamp(r *refV) int {
+	l.sync(r.cell)
+	return l.holdStampNow(r)
+}
+
+// holdStampNow is holdStamp without looking at mirrors, which may emit code.
+func (l *lowering) holdStampNow(r *refV) int {
+	if t := unwrapped(r.cell.t); t.Kind == ir.KTensor || len(r.path) > 0 {
+		return l.state(r.cell).stamp
+	}
+	if t := unwrapped(r.t); t.Kind == ir.KList && !mutable(t.Elems[0]) || t.Kind == ir.KDict && !mutable(t.Elems[1]) {
+		return l.state(r.cell).stamp
+	}
+	return l.state(r.cell).inner
+}
+
+func (l *lowering) holdOn(r *refV) hold { return hold{r, l.holdStamp(r)} }
+
+// derivedHolds lists what the elements of a list made from r share memory with: that of r's elements.
+func (l *lowering) derivedHolds(r *refV) []hold {
+	out := l.elementHolds(r, nil)
+	t := unwrapped(r.t)
+	if _, static := l.state(r.cell).content.(*staticList); static || len(t.Elems) == 0 || !mutable(t.Elems[len(t.Elems)-1]) {
+		return out
+	}
+	return append(out, l.holdOn(r))
+}
+
 // write replaces what r refers to by v, of the same shape and dtype.
 func (l *lowering) write(r *refV, v *ir.Value) {
 	if r.cell.poison != "" {
 		l.fail(l.pos, "%s", r.cell.poison)
 	}
 	l.sync(r.cell)
+	if len(r.path) > 0 && unwrapped(r.cell.t).Kind != ir.KTensor {
+		l.writeInner(r)
+	}
 	base := l.asIR(r.cell, l.state(r.cell).content)
 	l.writeCell(r.cell, l.putBack(base, r.path, v))
+}
+
+// writeInner is told of a write into an element of a list or dict: what the element was copied from cannot follow.
+func (l *lowering) writeInner(r *refV) {
+	l.checkHolds(r.cell)
+	for _, h := range l.state(r.cell).holds {
+		if l.seenBy(h.ref.cell, r.cell) {
+			l.fail(l.pos, "an element of this list or dict shares memory with a tensor that is used elsewhere, so the effect of this write cannot be tracked; store a copy instead: write .clone() where it is added")
+		}
+	}
+	s := l.copyState(r.cell)
+	s.inner = l.nextStamp()
+	l.cells[r.cell] = s
+}
+
+// seenBy reports whether anything but the container refers to c.
+func (l *lowering) seenBy(c, container *cell) bool {
+	seen := map[*cell]bool{container: true}
+	for f := l.frame; f != nil; f = f.parent {
+		for _, v := range f.vars {
+			if l.refersTo(v, c, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // writeCell gives a cell a new content, and its mirrors where their guards hold.

@@ -229,7 +229,21 @@ func (l *lowering) listItem(r *refV, i *ir.Value) value {
 		}
 		return out
 	}
-	return l.valueOf(v, et)
+	out := l.valueOf(v, et)
+	poison(out)
+	return out
+}
+
+// poison makes writing to the tensors in a value an error: what shares their memory is not known.
+func poison(v value) {
+	switch v := v.(type) {
+	case *tupleV:
+		for _, e := range v.elems {
+			poison(e)
+		}
+	case *refV:
+		v.cell.poison = "this tensor comes from a list or dict that may share its memory, so the effect of this write cannot be tracked: write to a copy made with .clone()"
+	}
 }
 
 // anyOf is the element of a known list at an index that is only known at run time: memory of its own that mirrors them all.
@@ -334,7 +348,9 @@ func (l *lowering) dictItem(r *refV, k value, p Pos) value {
 		out.contiguous = yes
 		return out
 	}
-	return l.valueOf(v, et)
+	out := l.valueOf(v, et)
+	poison(out)
+	return out
 }
 
 func (l *lowering) concatLists(x, y *refV, p Pos) value {
@@ -348,7 +364,7 @@ func (l *lowering) concatLists(x, y *refV, p Pos) value {
 		return l.freshList(t, append(append([]value{}, a.elems...), b.elems...))
 	}
 	out := l.fresh(l.op("list_concat", l.read(x), l.read(y)), t)
-	l.addHolds(out.cell, l.elementHolds(y, l.elementHolds(x, nil)))
+	l.addHolds(out.cell, append(l.derivedHolds(x), l.derivedHolds(y)...))
 	return out
 }
 
@@ -371,7 +387,7 @@ func (l *lowering) repeatList(x *refV, n *scalarV, p Pos) value {
 		})[0]
 	})
 	out := l.fresh(v, x.t)
-	l.addHolds(out.cell, l.elementHolds(x, nil))
+	l.addHolds(out.cell, l.derivedHolds(x))
 	return out
 }
 
@@ -391,7 +407,7 @@ func (l *lowering) sliceList(r *refV, s *sliceExpr) value {
 		}
 	}
 	out := l.fresh(l.op("list_slice", l.read(r), lo, hi, step), r.t)
-	l.addHolds(out.cell, l.elementHolds(r, nil))
+	l.addHolds(out.cell, l.derivedHolds(r))
 	return out
 }
 
@@ -456,7 +472,7 @@ func (l *lowering) listMethod(r *refV, name string, args []value, kws []kwValue,
 			l.writeCell(r.cell, &staticList{append(append([]value{}, s.elems...), o.elems...)})
 			return l.none()
 		}
-		holds := l.elementHolds(y, nil)
+		holds := l.derivedHolds(y)
 		l.writeList(r, l.op("list_concat", l.read(r), l.read(y)))
 		l.addHolds(r.cell, holds)
 	case "insert":
@@ -481,8 +497,13 @@ func (l *lowering) listMethod(r *refV, name string, args []value, kws []kwValue,
 			}
 		}
 		v := l.op("list_get", l.read(r), i)
+		shared := len(l.state(r.cell).holds) > 0
 		l.writeList(r, l.op("list_remove", l.read(r), i))
-		return l.valueOf(v, r.t.Elems[0])
+		out := l.valueOf(v, r.t.Elems[0])
+		if shared {
+			poison(out)
+		}
+		return out
 	case "remove":
 		arity(1, 1)
 		l.writeList(r, l.op("list_remove", l.read(r), l.op("list_index", l.read(r), l.irOf(args[0]))))
@@ -520,7 +541,7 @@ func (l *lowering) listMethod(r *refV, name string, args []value, kws []kwValue,
 			return l.freshList(r.t, s.elems)
 		}
 		out := l.fresh(l.read(r), r.t)
-		l.addHolds(out.cell, l.elementHolds(r, nil))
+		l.addHolds(out.cell, l.derivedHolds(r))
 		return out
 	case "index":
 		arity(1, 1)
@@ -547,7 +568,9 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 	case "keys":
 		return l.fresh(l.op("dict_keys", l.read(r)), ir.ListOf(r.t.Elems[0]))
 	case "values":
-		return l.fresh(l.op("dict_values", l.read(r)), ir.ListOf(r.t.Elems[1]))
+		out := l.fresh(l.op("dict_values", l.read(r)), ir.ListOf(r.t.Elems[1]))
+		l.addHolds(out.cell, l.derivedHolds(r))
+		return out
 	case "items":
 		return &zipV{[]value{l.dictMethod(r, "keys", nil, p), l.dictMethod(r, "values", nil, p)}}
 	case "get":
@@ -576,7 +599,7 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 		return l.none()
 	case "copy":
 		out := l.fresh(l.read(r), r.t)
-		l.addHolds(out.cell, l.elementHolds(r, nil))
+		l.addHolds(out.cell, l.derivedHolds(r))
 		return out
 	case "update":
 		if len(args) == 1 {
@@ -600,7 +623,7 @@ func (l *lowering) updateDict(r, o *refV) value {
 			return []*ir.Value{l.b.Op("dict_set", c[0], k, l.b.Op("dict_get", other, k))}
 		})[0]
 	})
-	holds := l.elementHolds(o, nil)
+	holds := l.derivedHolds(o)
 	l.writeList(r, v)
 	l.addHolds(r.cell, holds)
 	return l.none()

@@ -16,6 +16,7 @@ type loopPlan struct {
 	stable map[string]bool     // variables that always refer to the same memory
 	poison map[string]string   // carried variables whose sharing cannot be tracked
 	extra  map[string][]string // per carried variable: keys of further places it may refer to
+	held   map[string][]string // per container: the carried variables that it may hold at the start of an iteration
 }
 
 // loopSpec is a loop to lower.
@@ -80,7 +81,7 @@ func (l *lowering) planFor(p Pos) (*loopPlan, string) {
 	plan := l.loops[key]
 	if plan == nil {
 		plan = &loopPlan{sites: map[string]bool{}, types: map[string]ir.Type{}, dummy: map[string]ir.Type{}, stable: map[string]bool{},
-			poison: map[string]string{}, extra: map[string][]string{}}
+			poison: map[string]string{}, extra: map[string][]string{}, held: map[string][]string{}}
 		l.loops[key] = plan
 	}
 	return plan, key
@@ -241,7 +242,7 @@ func (lp *looper) enterRef(name string, r *refV) value {
 		st := l.copyState(c)
 		st.t = l.state(r.cell).t
 		for _, h := range l.elementHolds(r, nil) {
-			st.holds = append(st.holds, hold{h.ref, l.stampOf(h.ref.cell)})
+			st.holds = append(st.holds, l.holdOn(h.ref))
 		}
 		l.cells[c] = st
 	}
@@ -347,7 +348,7 @@ func (lp *looper) enterMemory() {
 		s := l.copyState(c)
 		s.holds = nil
 		for _, h := range holds[c] {
-			s.holds = append(s.holds, hold{h.ref, l.state(h.ref.cell).stamp})
+			s.holds = append(s.holds, hold{h.ref, l.holdStampNow(h.ref)})
 		}
 		l.cells[c] = s
 	}
@@ -357,10 +358,11 @@ func (lp *looper) enterMemory() {
 			s.seen[i] = l.state(m.ref.cell).stamp
 		}
 		for i, h := range s.holds {
-			s.holds[i].stamp = l.state(h.ref.cell).stamp
+			s.holds[i].stamp = l.holdStampNow(h.ref)
 		}
 		l.cells[cr.inner] = s
 	}
+	lp.enterHolds()
 	for c, s := range l.cells {
 		lp.stamps[c] = s.stamp
 	}
@@ -410,6 +412,7 @@ func (lp *looper) leave() {
 		}
 	}
 	lp.leaveMemory()
+	lp.leaveHolds()
 }
 
 func (lp *looper) leaveMemory() {
@@ -685,12 +688,78 @@ func (lp *looper) holdsAfter(holds []hold, endCells map[*cell]cellState) []hold 
 			continue
 		}
 		stamp := -1
-		if endCells[h.ref.cell].stamp == h.stamp {
-			stamp = lp.l.state(h.ref.cell).stamp
+		if end := lp.atStamp(h.ref, endCells); end == h.stamp {
+			stamp = lp.l.holdStampNow(h.ref)
 		}
 		out = append(out, hold{h.ref, stamp})
 	}
 	return out
+}
+
+// atStamp is holdStamp in another state.
+func (lp *looper) atStamp(r *refV, cells map[*cell]cellState) int {
+	old := lp.l.cells
+	lp.l.cells = lp.l.snapshotOf(cells)
+	n := lp.l.holdStampNow(r)
+	lp.l.cells = old
+	return n
+}
+
+// enterHolds adds what containers hold of carried references from the iteration before.
+func (lp *looper) enterHolds() {
+	l := lp.l
+	byName := map[string]*carriedRef{}
+	for _, cr := range lp.refs {
+		byName[cr.name] = cr
+	}
+	add := func(c *cell, key string) {
+		for _, name := range lp.plan.held[key] {
+			if cr := byName[name]; cr != nil && cr.inner != c {
+				r := &refV{t: cr.pre.t, cell: cr.inner}
+				l.addHolds(c, []hold{{r, l.holdStampNow(r)}})
+			}
+		}
+	}
+	for _, c := range lp.memory {
+		add(c, c.site)
+	}
+	for _, cr := range lp.refs {
+		add(cr.inner, "var "+cr.name)
+	}
+}
+
+// leaveHolds finds containers that at the end of an iteration hold what carried references then refer to.
+func (lp *looper) leaveHolds() {
+	l := lp.l
+	find := func(c *cell, key string) {
+		for _, h := range l.state(c).holds {
+			for _, cr := range lp.refs {
+				e := lp.atEnd[cr.name]
+				if e == nil || e.cell != h.ref.cell || e.cell.serial <= lp.serial || e.cell == c || contains(lp.plan.held[key], cr.name) {
+					continue
+				}
+				lp.plan.held[key] = append(lp.plan.held[key], cr.name)
+				lp.again = true
+			}
+		}
+	}
+	for _, c := range lp.memory {
+		find(c, c.site)
+	}
+	for _, cr := range lp.refs {
+		if e := lp.atEnd[cr.name]; e != nil && len(e.path) == 0 {
+			find(e.cell, "var "+cr.name)
+		}
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
 }
 
 // afterValue rebuilds a carried value from the loop's results.

@@ -74,7 +74,7 @@ func (l *lowering) emitPieces(fn *aten.Fn, base *refV, args []*ir.Value) value {
 	list := l.aten(fn.Name, []ir.Type{t}, args...)[0]
 	if join == nil {
 		out := l.fresh(list, t)
-		l.addHolds(out.cell, []hold{{base, l.stampOf(base.cell)}})
+		l.addHolds(out.cell, []hold{l.holdOn(base)})
 		return out
 	}
 	p := &pieces{base: base, fn: fn.Name, args: args[1:], list: list, at: l.stampOf(base.cell), join: join(args)}
