@@ -119,6 +119,9 @@ func fusedProgram(blk *ir.Block, outputs []*ir.Value) (*fusedProg, error) {
 		}
 		return s, nil
 	}
+	if err := programInputs(blk, needed, outputs, lane); err != nil {
+		return nil, err
+	}
 	for _, node := range blk.Nodes {
 		if node.Op.Class != ir.Elementwise || !needed[node.Results[0]] {
 			continue
@@ -141,6 +144,35 @@ func fusedProgram(blk *ir.Block, outputs []*ir.Value) (*fusedProg, error) {
 		return nil, fmt.Errorf("fused group: a program without operands")
 	}
 	return p, nil
+}
+
+// programInputs makes the inputs of a program, in the order of their first use: they come before all code.
+func programInputs(blk *ir.Block, needed map[*ir.Value]bool, outputs []*ir.Value, lane func(*ir.Value) (scalar.Value, error)) error {
+	computed := map[*ir.Value]bool{}
+	read := func(vs []*ir.Value) error {
+		for _, v := range vs {
+			if !computed[v] {
+				if _, err := lane(v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, node := range blk.Nodes {
+		if node.Op.Class != ir.Elementwise || !needed[node.Results[0]] {
+			continue
+		}
+		args := node.Args
+		if node.Op == opConvert {
+			args = args[:1]
+		}
+		if err := read(args); err != nil {
+			return err
+		}
+		computed[node.Results[0]] = true
+	}
+	return read(outputs)
 }
 
 func scalarNode(b *scalar.Builder, node *ir.Node, lane func(*ir.Value) (scalar.Value, error)) (scalar.Value, error) {
