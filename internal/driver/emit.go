@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/internal/pkgfile"
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 )
 
 // Emit says what Compile makes.
@@ -35,6 +37,11 @@ func (e *Emit) Check() error {
 	if e.Form == "" {
 		if e.Form = forms[filepath.Ext(e.Output)]; e.Form == "" {
 			e.Form = "package"
+		}
+	}
+	if e.PrintAfter != "" && e.PrintAfter != "all" {
+		if _, err := passesUpTo(e.PrintAfter); err != nil {
+			return err
 		}
 	}
 	switch e.Form {
@@ -62,7 +69,7 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 	if err != nil {
 		return err
 	}
-	f, err := m.shape(o, e.Passes)
+	f, err := m.shape(o, e.Passes, e.observe())
 	if err != nil {
 		return err
 	}
@@ -100,7 +107,7 @@ func (m *Model) writePackage(output string, f *ir.Func) error {
 
 // shape gives the model's function as the options want it: differentiated with Grad, specialised where there is a signature, optimised
 // where passes are named or it is specialised.
-func (m *Model) shape(o *Options, passes string) (*ir.Func, error) {
+func (m *Model) shape(o *Options, names string, po passes.Options) (*ir.Func, error) {
 	f := m.Func
 	if o.Grad {
 		var wrt []int
@@ -130,13 +137,43 @@ func (m *Model) shape(o *Options, passes string) (*ir.Func, error) {
 			return nil, err
 		}
 	}
-	if passes != "" {
-		f = f.Clone()
-		if err := runPasses(f, passes); err != nil {
-			return nil, err
+	if names == "" && po.After == nil {
+		return f, nil
+	}
+	return runPasses(f.Clone(), names, po)
+}
+
+// observe makes the pass driver print what the options ask for.
+func (e *Emit) observe() passes.Options {
+	if e.PrintAfter == "" && !e.TimePasses {
+		return passes.Options{}
+	}
+	return passes.Options{After: func(p *passes.Pass, f *ir.Func, took time.Duration) {
+		if e.TimePasses {
+			fmt.Fprintf(e.Stderr, "%-14s %10.3f ms\n", p.Name, ms(took))
+		}
+		if e.PrintAfter == "all" || e.PrintAfter == p.Name {
+			fmt.Fprintf(e.Stderr, "// after %s\n%s", p.Name, printIR(f))
+		}
+	}}
+}
+
+// passesUpTo names the passes of the default pipeline up to and with one, or that one alone where it is no part of it.
+func passesUpTo(last string) (string, error) {
+	if last == "" {
+		return "", nil
+	}
+	var names, all []string
+	for _, p := range passes.Table {
+		all = append(all, p.Name)
+		if p.Default || p.Name == last {
+			names = append(names, p.Name)
+		}
+		if p.Name == last {
+			return strings.Join(names, ","), nil
 		}
 	}
-	return f, nil
+	return "", fmt.Errorf("there is no pass %q; the passes are %s", last, strings.Join(all, ", "))
 }
 
 // Drawing says how Draw draws.
@@ -169,7 +206,11 @@ func Draw(ctx context.Context, path string, o *Options, d *Drawing) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	f, err := m.shape(o, d.After)
+	names, err := passesUpTo(d.After)
+	if err != nil {
+		return nil, err
+	}
+	f, err := m.shape(o, names, passes.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -53,20 +53,21 @@ type gradCall struct {
 	program
 	wrt   []int      // the operands that have a gradient
 	given []bool     // the results that have a cotangent
-	cts   []ir.Datum // those cotangents
+	extra []ir.Datum // arguments of the program besides the call's
+	cts   []ir.Datum // the cotangents
 }
 
 // Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given; then the model is run once, because the
 // cotangents' structure is that of the results.
 func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options) (*Call, error) {
-	c := &Call{model: m, plain: program{generic: m.Func}, e: e, o: o, bound: bound, args: bound.Args}
+	c := &Call{model: m, plain: program{f: m.Func}, e: e, o: o, bound: bound, args: bound.Args}
 	for _, w := range m.Weights {
 		c.args = append(c.args, w.Array)
 	}
 	if !o.Grad || len(bound.Cotangents) == 0 {
 		return c, nil
 	}
-	results, err := c.e.run(ctx, &c.plain, o.Seed, c.args)
+	results, err := c.e.run(ctx, &c.plain, o.Seed, c.args, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,34 +81,27 @@ func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options
 			cts = append(cts, ct)
 		}
 	}
-	if err := c.differentiate(ctx, given, cts); err != nil {
-		return nil, err
-	}
+	c.differentiate(given, cts)
 	if bound.V == "" {
 		return c, nil
 	}
 	return c, c.differentiateTwice(given, cts)
 }
 
-// differentiate builds the gradient with respect to every operand that holds floating-point arrays.
-func (c *Call) differentiate(ctx context.Context, given []bool, cts []ir.Datum) error {
-	g := &gradCall{given: given, cts: cts}
+// differentiate chooses the operands to differentiate with respect to: every one that holds floating-point arrays.
+func (c *Call) differentiate(given []bool, cts []ir.Datum) {
+	var wrt []int
 	for i := range c.args {
 		if c.wantsGradient(i) {
-			g.wrt = append(g.wrt, i)
+			wrt = append(wrt, i)
 		}
 	}
-	c.grad = g
-	if err := g.build(c.model.Func); err != nil {
-		return c.narrow(ctx, err)
-	}
-	return nil
+	c.grad = c.gradient(wrt, given, cts)
 }
 
-func (g *gradCall) build(f *ir.Func) (err error) {
-	f, err = autograd.Differentiate(f, autograd.Options{Wrt: g.wrt, Cotangents: g.given, NoneForZero: true})
-	g.program = program{generic: f}
-	return err
+func (c *Call) gradient(wrt []int, given []bool, cts []ir.Datum) *gradCall {
+	o := &autograd.Options{Wrt: wrt, Cotangents: given, NoneForZero: true}
+	return &gradCall{program: program{f: c.model.Func, grad: o}, wrt: wrt, given: given, cts: cts}
 }
 
 // narrow is for a joint gradient that failed: an operand in whose way an op without a gradient lies must not spoil the others, so they
@@ -116,12 +110,7 @@ func (c *Call) narrow(ctx context.Context, joint error) error {
 	c.narrowed = true
 	var works []int
 	for _, w := range c.grad.wrt {
-		one := &gradCall{given: c.grad.given, cts: c.grad.cts, wrt: []int{w}}
-		err := one.build(c.model.Func)
-		if err == nil {
-			_, err = c.runGrad(ctx, one)
-		}
-		if err != nil {
+		if _, err := c.runGrad(ctx, c.gradient([]int{w}, c.grad.given, c.grad.cts)); err != nil {
 			c.o.warn("no gradient for %s: %s", c.name(w), firstLine(err.Error()))
 			continue
 		}
@@ -130,8 +119,8 @@ func (c *Call) narrow(ctx context.Context, joint error) error {
 	if len(works) == 0 {
 		return joint
 	}
-	c.grad.wrt = works
-	return c.grad.build(c.model.Func)
+	c.grad = c.gradient(works, c.grad.given, c.grad.cts)
+	return nil
 }
 
 // wantsGradient reports whether operand i holds floating-point arrays and is not a buffer.
@@ -162,11 +151,8 @@ func (c *Call) differentiateTwice(given []bool, cts []ir.Datum) error {
 			if err != nil {
 				return err
 			}
-			f, err = autograd.Differentiate(f, autograd.Options{Wrt: []int{i}, Cotangents: []bool{true}, NoPrimal: true, NoneForZero: true})
-			if err != nil {
-				return err
-			}
-			c.grad2 = &gradCall{program: program{generic: f}, wrt: []int{i}, cts: append(slices.Clone(cts), place(c.name(i), c.args[i], key, v))}
+			o := &autograd.Options{Wrt: []int{i}, Cotangents: []bool{true}, NoPrimal: true, NoneForZero: true}
+			c.grad2 = &gradCall{program: program{f: f, grad: o}, wrt: o.Wrt, extra: cts, cts: []ir.Datum{place(c.name(i), c.args[i], key, v)}}
 			return nil
 		}
 	}
@@ -184,7 +170,7 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	var results, grads []ir.Datum
 	var err error
 	if c.grad == nil {
-		results, err = c.e.run(ctx, &c.plain, c.o.Seed, c.args)
+		results, err = c.e.run(ctx, &c.plain, c.o.Seed, c.args, nil)
 	} else {
 		results, err = c.runGrad(ctx, c.grad)
 		if err != nil && !c.narrowed {
@@ -230,7 +216,7 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 }
 
 func (c *Call) runGrad(ctx context.Context, g *gradCall) ([]ir.Datum, error) {
-	return c.e.run(ctx, &g.program, c.o.Seed, slices.Concat(c.args, g.cts))
+	return c.e.run(ctx, &g.program, c.o.Seed, slices.Concat(c.args, g.extra), g.cts)
 }
 
 // cotangents gives every result its cotangent, in the result's own structure; None stands for zero.

@@ -3,14 +3,14 @@ package driver
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/passes"
 	"github.com/gtc-project/gtc/runtime"
 )
-
-var errLater = errors.New("not available yet in this version")
 
 // parseIR reads IR text.
 func parseIR(path string, src []byte) ([]*ir.Func, error) { return ir.ParseString(path, string(src)) }
@@ -27,8 +27,13 @@ func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) {
 	return passes.SpecialiseTypes(f, known)
 }
 
-// runPasses applies passes by name ("" is all) to f in place.
-func runPasses(f *ir.Func, names string) error { return errLater }
+// runPasses applies passes by name, comma-separated ("" is the default ones).
+func runPasses(f *ir.Func, names string, o passes.Options) (*ir.Func, error) {
+	if names != "" {
+		o.Passes = strings.Split(names, ",")
+	}
+	return passes.Run(f, o)
+}
 
 // newEngine makes the engine that the options ask for. Where none is asked for and LLVM is missing, the reference evaluator steps in
 // with a warning, if fallback allows it.
@@ -60,21 +65,23 @@ func firstLine(s string) string {
 // engine runs functions on a target.
 type engine struct{ *runtime.Engine }
 
-// program is a function, specialised when it first runs. A program always runs on arguments of one signature.
+// program is a function, or its gradient, compiled when it first runs. A program always runs on arguments of one signature.
 type program struct {
-	generic     *ir.Func
-	specialised *ir.Func
+	f        *ir.Func
+	grad     *autograd.Options // nil for the function itself
+	compiled *ir.Func
 }
 
-func (e *engine) run(ctx context.Context, p *program, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
-	if p.specialised == nil {
-		f, err := passes.Specialise(p.generic, args)
+// run runs a program on its arguments; a gradient also takes cotangents.
+func (e *engine) run(ctx context.Context, p *program, seed uint64, args, cts []ir.Datum) ([]ir.Datum, error) {
+	if p.compiled == nil {
+		f, err := passes.Compile(p.f, args, p.grad, passes.Options{})
 		if err != nil {
 			return nil, err
 		}
-		p.specialised = f
+		p.compiled = f
 	}
-	return e.eval(ctx, p.specialised, seed, args)
+	return e.eval(ctx, p.compiled, seed, slices.Concat(args, cts))
 }
 
 func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 )
 
 // readText reads a text file, or stdin where path is "-".
@@ -53,7 +54,7 @@ func Format(path string, stdin io.Reader, write bool) (string, error) {
 }
 
 // Optimise runs passes over IR text; the result also goes to output where that is not empty.
-func Optimise(path string, stdin io.Reader, passes, output string) (string, error) {
+func Optimise(path string, stdin io.Reader, names, output string) (string, error) {
 	src, err := readText(path, stdin)
 	if err != nil {
 		return "", err
@@ -62,9 +63,9 @@ func Optimise(path string, stdin io.Reader, passes, output string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	for _, f := range funcs {
-		if err := runPasses(f, passes); err != nil {
-			return "", err
+	for i, f := range funcs {
+		if funcs[i], err = runPasses(f, names, passes.Options{}); err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	text := printAll(funcs)
@@ -86,7 +87,7 @@ func loadIR(path string, src []byte, o *Options) (*Model, error) {
 	f := funcs[0]
 	if o.Entry != "" {
 		if f = find(funcs, o.Entry); f == nil {
-			return nil, fmt.Errorf("%s: error: there is no function %q; it has %s", path, shortText(o.Entry), names(funcs))
+			return nil, fmt.Errorf("%s: error: there is no function %q; it has %s", path, shortText(o.Entry), funcNames(funcs))
 		}
 	}
 	m := &Model{Path: path, Kind: IRText, Entry: f.Name, Func: f}
@@ -105,7 +106,7 @@ func find(funcs []*ir.Func, name string) *ir.Func {
 	return nil
 }
 
-func names(funcs []*ir.Func) string {
+func funcNames(funcs []*ir.Func) string {
 	var out []string
 	for _, f := range funcs {
 		out = append(out, f.Name)
