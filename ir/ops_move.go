@@ -490,18 +490,38 @@ func fold[T number](c *EvalCall, t Type) ([]Datum, error) {
 	acc := make([]T, y.Len())
 	win := permuteTail(windowsView(y, x.Shape, strides, dilations), lead, order)
 	src := permuteTail(x, lead, order)
-	vals := load[T](src)
-	ds := rowStride(win)
-	at := 0
-	win.EachRow(func(off, n, _ int) {
-		for _, v := range vals[at : at+n] {
-			acc[off] += v
-			off += ds
-		}
-		at += n
-	})
+	ds, ss := rowStride(win), rowStride(src)
+	if sums, ok := any(acc).([]float32); ok && x.DType == dtype.F32 {
+		eachRow([]*Array{win, src}, func(off []int, n int) { addRow(sums, off[0], ds, x.Data, off[1], ss, n) })
+	} else {
+		vals := load[T](src)
+		at := 0
+		win.EachRow(func(off, n, _ int) {
+			for _, v := range vals[at : at+n] {
+				acc[off] += v
+				off += ds
+			}
+			at += n
+		})
+	}
 	store(y, acc)
 	return one(y)
+}
+
+// addRow adds n f32 elements of a strided row to a strided row of sums.
+func addRow(sums []float32, d, ds int, src []byte, s, ss, n int) {
+	if ds == 1 {
+		row := sums[d : d+n]
+		for i := range row {
+			row[i] += math.Float32frombits(binary.LittleEndian.Uint32(src[s*4:]))
+			s += ss
+		}
+		return
+	}
+	for ; n > 0; n-- {
+		sums[d] += math.Float32frombits(binary.LittleEndian.Uint32(src[s*4:]))
+		d, s = d+ds, s+ss
+	}
 }
 
 // permuteTail permutes the dims from lead on.
