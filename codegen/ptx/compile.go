@@ -87,7 +87,7 @@ func (p *planner) params(f *ir.Func) error {
 			bad = append(bad, fmt.Errorf("parameter %s has type %s: CUDA modules need every size, give --input %s=f32[2,3] or the like", name, v.Type, name))
 			continue
 		}
-		p.vals[v] = p.newBuffer(Input, name, v.Type.DType, v.Type.Shape())
+		p.vals[v] = p.newBuffer(Input, word(name), v.Type.DType, v.Type.Shape())
 	}
 	return errors.Join(bad...)
 }

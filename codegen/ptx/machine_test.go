@@ -262,8 +262,11 @@ func extend(typ string, v uint64) uint64 {
 func (b *block) source(o check.Operand, typ string) func(t *thread) uint64 {
 	switch o.Kind {
 	case check.Register:
-		i := b.regs[o.Name]
-		return func(t *thread) uint64 { return extend(typ, t.r[i]) }
+		i, shift := b.regs[o.Name], 64-width(typ)
+		if typ[0] == 's' {
+			return func(t *thread) uint64 { return uint64(int64(t.r[i]<<shift) >> shift) }
+		}
+		return func(t *thread) uint64 { return t.r[i] << shift >> shift }
 	case check.Special:
 		return func(t *thread) uint64 {
 			return map[string]uint64{"%tid.x": uint64(t.id), "%ntid.x": uint64(len(b.threads)), "%ctaid.x": uint64(b.number), "%nctaid.x": uint64(b.grid)}[o.Name]

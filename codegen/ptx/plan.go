@@ -40,7 +40,7 @@ func (p *planner) newBuffer(k BufferKind, name string, d dtype.DType, shape []in
 // temp makes an array for results.
 func (p *planner) temp(d dtype.DType, shape []int) *ir.Array {
 	p.temps++
-	return p.newBuffer(Temp, fmt.Sprintf("t%d", p.temps-1), d, shape)
+	return p.newBuffer(Temp, fmt.Sprintf("$%d", p.temps-1), d, shape)
 }
 
 // literal is an array all of whose elements are v, converted to d.

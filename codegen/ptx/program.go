@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gtc-project/gtc/ir"
@@ -34,13 +35,21 @@ func (k BufferKind) String() string { return [...]string{"input", "temp", "const
 // Buffer is a piece of device memory.
 type Buffer struct {
 	Kind  BufferKind
-	Name  string // of a constant: its symbol
+	Name  string // an input's is its parameter's, quoted where it holds odd characters; a temp's starts with $; a constant's is its symbol
 	DType dtype.DType
 	Elems int
 }
 
 // Bytes is the buffer's size.
 func (b *Buffer) Bytes() int { return b.Elems * b.DType.Size() }
+
+// String is the buffer's name as it stands in the manifest: a symbol of the module has an & in front.
+func (b *Buffer) String() string {
+	if b.Kind == Constant {
+		return "&" + b.Name
+	}
+	return b.Name
+}
 
 // Launch is one kernel launch. Launches run in order; each sees what those before it wrote.
 type Launch struct {
@@ -64,9 +73,9 @@ func (a Arg) String() string {
 	case a.Buffer == nil:
 		return fmt.Sprint(a.Number)
 	case a.Offset != 0:
-		return fmt.Sprintf("%s%+d", a.Buffer.Name, a.Offset)
+		return fmt.Sprintf("%s%+d", a.Buffer, a.Offset)
 	}
-	return a.Buffer.Name
+	return a.Buffer.String()
 }
 
 // header is the manifest: everything that a host needs in order to run the module, as comments.
@@ -75,11 +84,11 @@ func (p *Program) header(f *ir.Func, arch string) string {
 	line := func(format string, args ...any) {
 		sb.WriteString(strings.TrimRight("// "+fmt.Sprintf(format, args...), " ") + "\n")
 	}
-	line("gtc: CUDA module of %s for %s", f.Name, arch)
+	line("gtc: CUDA module of %s for %s", plain(f.Name), arch)
 	line("")
 	line("buffers (kind, name, dtype, elements, bytes):")
 	for _, b := range p.Buffers {
-		line("  %s %s %s %d %d", b.Kind, b.Name, b.DType, b.Elems, b.Bytes())
+		line("  %s %s %s %d %d", b.Kind, b, b.DType, b.Elems, b.Bytes())
 	}
 	if p.Fault {
 		line("  fault: one .u32, zero before the first launch; afterwards %d means %s", scalar.FaultZero, scalar.FaultZero)
@@ -96,12 +105,29 @@ func (p *Program) header(f *ir.Func, arch string) string {
 	for i, r := range p.Results {
 		a, ok := r.(*ir.Array)
 		if !ok {
-			line("  %d: %s", i, oneLine(ir.FormatDatum(r)))
+			line("  %d: %s", i, plain(ir.FormatDatum(r)))
 			continue
 		}
-		line("  %d: %s %s%v strides %v offset %d", i, a.Owner.(*Buffer).Name, a.DType, a.Shape, a.Strides, a.Offset)
+		line("  %d: %s %s%v strides %v offset %d", i, a.Owner.(*Buffer), a.DType, a.Shape, a.Strides, a.Offset)
 	}
 	return sb.String()
 }
 
-func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }
+// plain is s itself, or quoted where it would not stay on its line or could be mistaken for something else.
+func plain(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return strconv.QuoteToASCII(s)
+	}
+	return s
+}
+
+// word is s itself where it is a name of letters, digits, dots and underscores, else quoted.
+func word(s string) string {
+	odd := func(r rune) bool {
+		return r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	if s == "" || strings.ContainsFunc(s, odd) {
+		return strconv.QuoteToASCII(s)
+	}
+	return s
+}
