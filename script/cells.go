@@ -24,6 +24,8 @@ type cell struct {
 	t       ir.Type
 	content content // before any write
 	mirrors []*mirror
+	scopes  []int  // the loops around the place where it was made
+	tags    *refV  // of a list: which reference each element was copied from
 	poison  string // not "": what may share this memory cannot be tracked; writing is an error with this reason
 }
 
@@ -44,12 +46,13 @@ type pieces struct {
 }
 
 type cellState struct {
-	content content
-	stamp   int
-	t       ir.Type // element type where it became known after creation
-	seen    []int   // per mirror: the stamp of its target that this content includes
-	inner   int     // of a list or dict: the stamp of the latest write into an element, as opposed to one of the whole
-	holds   []hold
+	content  content
+	stamp    int
+	t        ir.Type // element type where it became known after creation
+	seen     []int   // per mirror: the stamp of its target that this content includes
+	inner    int     // of a list or dict: the stamp of the latest write into an element, as opposed to one of the whole
+	holds    []hold
+	untagged bool // the tags no longer tell where the elements come from
 }
 
 // hold says that an element of a list or dict that is an IR value was copied from a reference, whose memory it shares.
@@ -73,7 +76,7 @@ type mirrorPlan struct {
 
 func (l *lowering) newCell(t ir.Type, c content) *cell {
 	l.serial++
-	k := &cell{serial: l.serial, t: t, content: c, site: fmt.Sprintf("%s@%d:%d", l.frame.key, l.pos.Line, l.pos.Col)}
+	k := &cell{serial: l.serial, t: t, scopes: l.scopes, content: c, site: fmt.Sprintf("%s@%d:%d", l.frame.key, l.pos.Line, l.pos.Col)}
 	l.sites[k.site] = k
 	return k
 }
@@ -84,7 +87,14 @@ func (l *lowering) fresh(v *ir.Value, t ir.Type) *refV {
 }
 
 func (l *lowering) freshList(t ir.Type, elems []value) *refV {
-	return &refV{t: t, cell: l.newCell(t, &staticList{elems})}
+	c := l.newCell(t, &staticList{elems})
+	if len(elems) == 0 && l.mirror.final && l.mirror.used["tags "+c.site] {
+		c.tags = &refV{t: ir.IntList, cell: l.newCell(ir.IntList, &staticList{})}
+		l.sites[c.site] = c
+		c.tags.cell.site += "#tags"
+		l.sites[c.tags.cell.site] = c.tags.cell
+	}
+	return &refV{t: t, cell: c}
 }
 
 func (l *lowering) state(c *cell) cellState {
@@ -157,13 +167,12 @@ func (l *lowering) readRef(r *refV, t ir.Type) *ir.Value { return l.read(r) }
 
 // read gives the present value of what r refers to.
 func (l *lowering) read(r *refV) *ir.Value {
-	now := l.stampOf(r.cell)
-	if r.cached != nil && r.stamp == now {
-		l.checkHolds(r.cell)
+	l.checkHolds(r.cell)
+	if r.cached != nil && r.stamp == l.stampOf(r.cell) {
 		return r.cached
 	}
+	l.sync(r.cell)
 	v := l.asIR(r.cell, l.state(r.cell).content)
-	l.checkHolds(r.cell)
 	for _, s := range r.path {
 		v = s.read(l, v)
 	}

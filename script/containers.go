@@ -284,7 +284,7 @@ func (l *lowering) writeList(r *refV, v *ir.Value, added ...value) {
 		return
 	}
 	s := l.copyState(r.cell)
-	s.holds = holds
+	s.holds, s.untagged = holds, true
 	for _, a := range added {
 		s.holds = l.holdsOf(a, s.holds)
 	}
@@ -302,11 +302,21 @@ func (l *lowering) elementOf(r *refV, v value, p Pos, what string) value {
 func (l *lowering) appendTo(r *refV, v value, p Pos) {
 	v = l.elementOf(r, v, p, "append: could not match type of argument")
 	l.at(p)
+	tagged := len(r.path) == 0 && mutable(r.t.Elems[0])
+	if tagged {
+		l.tagAppend(r.cell, v)
+	}
 	if s, ok := l.static(r); ok {
 		l.writeCell(r.cell, &staticList{append(append(make([]value, 0, len(s.elems)+1), s.elems...), v)})
 		return
 	}
+	untagged := l.state(r.cell).untagged
 	l.writeList(r, l.op("list_append", l.read(r), l.irOf(v)), v)
+	if tagged && !untagged {
+		s := l.copyState(r.cell)
+		s.untagged = false
+		l.cells[r.cell] = s
+	}
 }
 
 func (l *lowering) setListItem(r *refV, i *ir.Value, v value, p Pos) {

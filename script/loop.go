@@ -136,6 +136,9 @@ func (lp *looper) attempt() bool {
 	if lp.spec.trip == nil {
 		going = lp.slot(lp.spec.enter, ir.BoolT)
 	}
+	scopes := l.scopes
+	l.scope++
+	l.scopes = append(scopes[:len(scopes):len(scopes)], l.scope)
 	l.in(body, func() {
 		for name, v := range lp.values {
 			l.frame.vars[name] = v
@@ -147,6 +150,7 @@ func (lp *looper) attempt() bool {
 		}
 		lp.leave()
 	})
+	l.scopes = scopes
 	endVars, endCells := l.frame.vars, l.cells
 	l.frame.vars, l.cells, l.noGrad, l.frame.gone = vars, cells, noGrad, gone
 	l.at(lp.spec.pos)

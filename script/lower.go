@@ -31,6 +31,10 @@ type lowering struct {
 	order  []*weight
 	train  bool
 
+	scopes []int          // loops around the present place
+	scope  int            // counts loops
+	tagIDs map[string]int // numbers of references, for tags
+
 	sites  map[string]*cell // the latest cell made at a site
 	mirror mirrorPlan
 	loops  map[string]*loopPlan

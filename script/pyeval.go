@@ -1099,7 +1099,7 @@ var resolver = passes.NewResolver()
 // runLowered lowers with the frame's variables as constants and runs the result.
 func (fr *pyFrame) runLowered(p Pos, e expr, build func(l *lowering) *ir.Value) ir.Datum {
 	limit := 100_000
-	l := &lowering{file: fr.file, cells: map[*cell]cellState{}, sites: map[string]*cell{}, loops: map[string]*loopPlan{}, limit: &limit}
+	l := &lowering{file: fr.file, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: map[string]*loopPlan{}, limit: &limit}
 	l.mirror = mirrorPlan{used: map[string]bool{}}
 	l.f = ir.NewFunc("constructor")
 	l.b = ir.NewBuilder(l.f)

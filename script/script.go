@@ -75,7 +75,7 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 	loops := map[string]*loopPlan{}
 	for _, final := range []bool{false, true} {
 		limit := maxNodes
-		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, loops: loops, limit: &limit}
+		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: loops, limit: &limit}
 		l.mirror = mirrorPlan{used: plan.used, final: final}
 		fn, sig = l.entry(name, call, opts)
 	}
