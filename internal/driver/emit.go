@@ -58,16 +58,23 @@ func (e *Emit) Check() error {
 
 // Compile makes a file of a model.
 func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
-	if e.Form != "package" && e.Form != "ir" {
-		return fmt.Errorf("--emit=%s is not available yet in this version; package and ir are", e.Form)
+	if e.Form != "package" && e.Form != "ir" && e.Form != "ptx" {
+		return fmt.Errorf("--emit=%s is not available yet in this version; package, ir and ptx are", e.Form)
 	}
 	load := Load
-	if e.Form == "ir" {
+	if e.Form == "ir" || e.Form == "ptx" {
 		load = loadShape
 	}
 	m, err := load(path, o)
 	if err != nil {
 		return err
+	}
+	if e.Form == "ptx" {
+		text, err := m.ptx(o, e)
+		if err != nil {
+			return err
+		}
+		return e.write(text)
 	}
 	f, err := m.shape(o, e.Passes, e.observe())
 	if err != nil {
@@ -76,10 +83,15 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 	if e.Form == "package" {
 		return m.writePackage(e.Output, f)
 	}
+	return e.write(printIR(f))
+}
+
+// write writes text to where the options want it.
+func (e *Emit) write(text string) error {
 	if e.Output != "" {
-		return atomicfile.WriteBytes(e.Output, []byte(printIR(f)))
+		return atomicfile.WriteBytes(e.Output, []byte(text))
 	}
-	_, err = io.WriteString(e.Stdout, printIR(f))
+	_, err := io.WriteString(e.Stdout, text)
 	return err
 }
 
@@ -145,7 +157,7 @@ func (m *Model) shape(o *Options, names string, po passes.Options) (*ir.Func, er
 
 // observe makes the pass driver print what the options ask for.
 func (e *Emit) observe() passes.Options {
-	if e.PrintAfter == "" && !e.TimePasses {
+	if !e.observing() {
 		return passes.Options{}
 	}
 	return passes.Options{After: func(p *passes.Pass, f *ir.Func, took time.Duration) {
@@ -157,6 +169,9 @@ func (e *Emit) observe() passes.Options {
 		}
 	}}
 }
+
+// observing reports whether the pass driver has anything to print.
+func (e *Emit) observing() bool { return e.PrintAfter != "" || e.TimePasses }
 
 // passesUpTo names the passes of the default pipeline up to and with one, or that one alone where it is no part of it.
 func passesUpTo(last string) (string, error) {
