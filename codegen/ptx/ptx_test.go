@@ -37,7 +37,8 @@ func parse(t testing.TB, text string) *ir.Func {
 	return f
 }
 
-// testdata/codegen/ptx holds functions (.gtir) and the manifests and kernels that they become (.ptx).
+// testdata/codegen/ptx holds functions (.gtir) and the manifests and kernels that they become (.ptx), which compute what the reference
+// evaluator computes.
 func TestText(t *testing.T) {
 	needLLVM(t)
 	files, err := filepath.Glob("../../testdata/codegen/ptx/*.gtir")
@@ -58,6 +59,7 @@ func TestText(t *testing.T) {
 			require.NoError(t, err)
 			// LLVM's instruction selection may differ between patch versions; the manifest and the signatures may not.
 			require.Equal(t, signatures(string(want)), signatures(text), "run the test with -update to accept")
+			checkFunc(t, fs[0].String(), rand.New(rand.NewPCG(9, 10)))
 		})
 	}
 }
