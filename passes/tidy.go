@@ -2,8 +2,14 @@ package passes
 
 import "github.com/gtc-project/gtc/ir"
 
-// tidy removes what an expansion computes in vain.
+// tidy simplifies an expansion and puts it into kernels.
 func tidy(f *ir.Func) (*ir.Func, error) {
-	f.Sweep(nil)
-	return f, nil
+	g, err := SpecialiseTypes(f, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := fuse(g); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
