@@ -206,13 +206,13 @@ func (l *lane) floatToInt(to, from dtype.DType, x string) string {
 
 // table reads a table in constant memory.
 func (l *lane) table(t string, vals []uint64, indexType, index string) string {
-	name, space := l.m.table(t, vals)
+	ref := l.m.table(t, vals)
 	i := l.val("and %s %s, %d", indexType, index, len(vals)-1)
 	if indexType != "i64" {
 		i = l.val("zext %s %s to i64", indexType, i)
 	}
-	p := l.val("getelementptr %s, ptr addrspace(%d) @%s, i64 %s", t, space, name, i)
-	return l.val("load %s, ptr addrspace(%d) %s", t, space, p)
+	p := l.val("getelementptr %s, ptr addrspace(%d) @%s, i64 %s", t, ref.space, ref.name, i)
+	return l.val("load %s, ptr addrspace(%d) %s", t, ref.space, p)
 }
 
 // raise stores the fault code where cond holds; the largest code wins, whatever the order.

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gtc-project/gtc/codegen/kernel"
@@ -98,6 +99,19 @@ func (p *planner) elementwise(hint string, prog *scalar.Prog, ins, outs []*ir.Ar
 		}
 	}
 	args.mayFault(prog)
+	moving := 0
+	for _, mode := range modes {
+		if mode == strided || mode == index {
+			moving++
+		}
+	}
+	if len(args)+1+rank+moving*(1+rank) > maxParams { // very many axes: packed operands need none
+		for k, a := range ins {
+			ins[k] = p.packed(a)
+		}
+		p.elementwise(hint, prog, ins, outs)
+		return
+	}
 	args.numbers(nest.Len())
 	args.numbers(sizes(nest)[:rank]...)
 	for k, a := range all {
@@ -112,7 +126,7 @@ func (p *planner) elementwise(hint string, prog *scalar.Prog, ins, outs []*ir.Ar
 	p.launch(f, nest.Len(), args)
 }
 
-// maxOperands bounds the arrays of one kernel, so that its parameters fit: with 8 axes each has at most 10 numbers.
+// maxOperands bounds the arrays of one kernel, so that its parameters fit where there are no more than 10 axes.
 const maxOperands = 40
 
 // materialise computes those of vals that wait in the group, in one launch per shape.
@@ -142,19 +156,29 @@ func (p *planner) materialise(hint string, vals []*ir.Value) {
 		b.vals = append(b.vals, v)
 	}
 	for _, b := range batches {
-		prog, ins, ok := p.program(b.vals)
-		if !ok {
-			continue
-		}
-		outs := make([]*ir.Array, len(b.vals))
-		for i, v := range b.vals {
-			outs[i] = p.temp(v.Type.DType, b.shape)
-		}
-		p.elementwise(p.hint(hint, b.vals[0]), prog, ins, outs)
-		for i, v := range b.vals {
-			p.vals[v] = outs[i]
-			delete(p.lazy, v)
-		}
+		p.store(hint, b.shape, b.vals)
+	}
+}
+
+// store computes values of one shape: in one launch, or in several where it would have too many operands.
+func (p *planner) store(hint string, shape []int, vals []*ir.Value) {
+	prog, ins, ok := p.program(vals)
+	if !ok {
+		return
+	}
+	if n := len(vals); n > 1 && len(ins)+n > maxOperands {
+		p.store(hint, shape, vals[:n/2])
+		p.store(hint, shape, vals[n/2:])
+		return
+	}
+	outs := make([]*ir.Array, len(vals))
+	for i, v := range vals {
+		outs[i] = p.temp(v.Type.DType, shape)
+	}
+	p.elementwise(p.hint(hint, vals[0]), prog, ins, outs)
+	for i, v := range vals {
+		p.vals[v] = outs[i]
+		delete(p.lazy, v)
 	}
 }
 
@@ -171,7 +195,7 @@ func (p *planner) hint(group string, v *ir.Value) string {
 }
 
 // program is the scalar program of waiting values: the nodes that they need, with everything that is in memory as inputs.
-// ok is false where something they need was rejected.
+// Where the inputs would be too many, a value halfway is computed first. ok is false where something that they need was rejected.
 func (p *planner) program(outs []*ir.Value) (prog *scalar.Prog, ins []*ir.Array, ok bool) {
 	needed := map[*ir.Node]bool{}
 	stack := append([]*ir.Value{}, outs...)
@@ -217,6 +241,10 @@ func (p *planner) program(outs []*ir.Value) (prog *scalar.Prog, ins []*ir.Array,
 			return nil, nil, false
 		}
 	}
+	if mid := p.halfway(needed, outs); mid != nil && len(ins) > maxOperands {
+		p.materialise("", []*ir.Value{mid})
+		return p.program(outs)
+	}
 	value := func(v *ir.Value) scalar.Value {
 		if s, known := vals[v]; known {
 			return s
@@ -252,6 +280,20 @@ func (p *planner) program(outs []*ir.Value) (prog *scalar.Prog, ins []*ir.Array,
 	return b.Finish(), ins, true
 }
 
+// halfway is a value in the middle of those that outs need, and nil where they need none but themselves.
+func (p *planner) halfway(needed map[*ir.Node]bool, outs []*ir.Value) *ir.Value {
+	var inner []*ir.Value
+	for _, n := range p.order {
+		if v := n.Results[0]; needed[n] && !slices.Contains(outs, v) {
+			inner = append(inner, v)
+		}
+	}
+	if len(inner) == 0 {
+		return nil
+	}
+	return inner[len(inner)/2]
+}
+
 // operands are the tensor operands of an elementwise node.
 func operands(n *ir.Node) []*ir.Value {
 	if n.Op.Name == "convert" {
@@ -275,6 +317,10 @@ func (p *planner) reduce(n *ir.Node) {
 	if !ok {
 		p.unknown(n, x)
 		return
+	}
+	if len(ins)*(2+x.Type.Rank()) > maxParams/2 { // very many axes
+		p.materialise("", []*ir.Value{x})
+		prog, ins, _ = p.program([]*ir.Value{x})
 	}
 	dims, ok := p.reducedDims(n)
 	if !ok {

@@ -121,7 +121,7 @@ func (w *multiplier) tileType() string {
 }
 
 func (w *multiplier) shared(name string) string {
-	w.m.names[name] = true
+	name = w.m.unique(name)
 	w.m.globals = append(w.m.globals, fmt.Sprintf("@%s = internal addrspace(3) global %s undef, align 16", name, w.tileType()))
 	return name
 }

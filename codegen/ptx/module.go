@@ -22,15 +22,15 @@ const maxParams = 4096 / 8
 type module struct {
 	declared []string
 	globals  []string
-	tables   map[string]string // contents -> name
-	constant int               // bytes of constant memory in use
+	tables   map[string]tableRef // by contents
+	constant int                 // bytes of constant memory in use
 	kernels  []*function
 	byKey    map[string]*function
 	names    map[string]bool
 }
 
 func newModule() *module {
-	return &module{tables: map[string]string{}, byKey: map[string]*function{}, names: map[string]bool{}}
+	return &module{tables: map[string]tableRef{}, byKey: map[string]*function{}, names: map[string]bool{}}
 }
 
 // declare adds a declaration, once.
@@ -43,31 +43,31 @@ func (m *module) declare(text string) {
 // constantBytes is how much constant memory a module has.
 const constantBytes = 60 << 10
 
-// table gives the name and the address space of a table: constant memory, or global memory once that is full.
-func (m *module) table(t string, vals []uint64) (name string, space int) {
+// tableRef is where a table lies: in constant memory (address space 4), or in global memory (1).
+type tableRef struct {
+	name  string
+	space int
+}
+
+// table adds a table to constant memory, or to global memory once that is full. Equal tables are one.
+func (m *module) table(t string, vals []uint64) tableRef {
 	text := make([]string, len(vals))
 	for i, v := range vals {
 		text[i] = t + " " + constant(t, v)
 	}
 	key := strings.Join(text, ", ")
-	name, ok := m.tables[key]
-	if !ok {
-		name = fmt.Sprintf("table%d", len(m.tables))
-		if size := len(vals) * bitsOf(t) / 8; m.constant+size <= constantBytes {
-			m.constant += size
-		} else {
-			name = "big_" + name
-		}
-		m.tables[key] = name
+	if ref, ok := m.tables[key]; ok {
+		return ref
 	}
-	space = 4
-	if strings.HasPrefix(name, "big_") {
-		space = 1
+	ref := tableRef{m.unique("table"), 4}
+	if size := len(vals) * bitsOf(t) / 8; m.constant+size <= constantBytes {
+		m.constant += size
+	} else {
+		ref.space = 1
 	}
-	if !ok {
-		m.globals = append(m.globals, fmt.Sprintf("@%s = internal addrspace(%d) constant [%d x %s] [%s], align 8", name, space, len(vals), t, key))
-	}
-	return name, space
+	m.tables[key] = ref
+	m.globals = append(m.globals, fmt.Sprintf("@%s = internal addrspace(%d) constant [%d x %s] [%s], align 8", ref.name, ref.space, len(vals), t, key))
+	return ref
 }
 
 // data adds a constant array to global memory and gives its symbol, which the host looks up.
@@ -81,7 +81,7 @@ func (m *module) data(name string, bytes []byte) string {
 	return name
 }
 
-// unique makes a symbol of a hint: letters, digits and underscores, in no other use.
+// unique makes a symbol of a hint: letters, digits and underscores, in no other use. It ends in a number, so that it is no word of PTX.
 func (m *module) unique(hint string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -95,12 +95,13 @@ func (m *module) unique(hint string) string {
 	if clean == "" || clean[0] <= '9' {
 		clean = "k" + clean
 	}
-	name := clean
-	for i := 2; m.names[name]; i++ {
-		name = fmt.Sprintf("%s_%d", clean, i)
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("%s_%d", clean, i)
+		if !m.names[name] {
+			m.names[name] = true
+			return name
+		}
 	}
-	m.names[name] = true
-	return name
 }
 
 // function is one kernel: an entry of the module.
@@ -192,7 +193,7 @@ func (e *entry) mayFault(p *scalar.Prog) {
 }
 
 // progKey tells programs apart, tables included.
-func progKey(p *scalar.Prog) string { return fmt.Sprint(p.String(), p.Tables) }
+func progKey(p *scalar.Prog) string { return fmt.Sprint(p.In, p.Code, p.Out, p.Tables) }
 
 // access is how a kernel finds an operand's elements.
 type access uint8

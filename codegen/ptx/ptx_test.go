@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -123,7 +124,48 @@ func TestKernelsAreShared(t *testing.T) {
 	m, err := check.Parse(p.Text)
 	require.NoError(t, err)
 	require.Len(t, m.Entries, 1)
-	require.Equal(t, "k", m.Entries[0].Name)
+	require.Equal(t, "k_0", m.Entries[0].Name)
+}
+
+// A group with more operands than a kernel takes becomes several kernels, and many axes are no trouble.
+func TestLargeGroups(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	var params, args, inner, body []string
+	sum := "%e0"
+	for i := range 90 {
+		params = append(params, fmt.Sprintf("%%p%d: tensor<f32[2,1,3]>", i))
+		args = append(args, fmt.Sprintf("%%p%d", i))
+		inner = append(inner, fmt.Sprintf("%%q%d: tensor<f32[2,1,3]>", i))
+		body = append(body, fmt.Sprintf("%%w%d = permute(%%q%d, [2,0,1]) %%e%d = neg(%%w%d)", i, i, i, i))
+		if i > 0 {
+			body = append(body, fmt.Sprintf("%%s%d = add(%s, %%e%d)", i, sum, i))
+			sum = fmt.Sprintf("%%s%d", i)
+		}
+	}
+	p := checkFunc(t, fmt.Sprintf("func @f(%s) { %%a, %%b, %%c = fused.g(%s) (%s) {\n%s\n%%m = sum(%s, [0], false) yield %s, %%e3, %%m } return %%a, %%b, %%c }",
+		strings.Join(params, ", "), strings.Join(args, ", "), strings.Join(inner, ", "), strings.Join(body, "\n"), sum, sum), r)
+	require.Greater(t, len(p.Launches), 2)
+
+	shape := strings.TrimSuffix(strings.Repeat("2,1,", 12), ",")
+	var order []string
+	for i := range 24 {
+		order = append(order, fmt.Sprint((i*7)%24))
+	}
+	checkFunc(t, fmt.Sprintf(`func @f(%%x: tensor<i8[%s]>) { %%y = permute(%%x, [%s]) %%z = flip(%%y, [0,3,6,9,12]) %%s = add(%%z, %%z)
+		%%b = broadcast(i8[%s]{%s}, [%s]) %%t = add(%%s, %%b) %%u = sum(%%t, [1,4,7,20], false) return %%t, %%u }`, shape, strings.Join(order, ","), strings.Repeat("1,", 23)+"1", "3", shape2(order)), r)
+}
+
+// shape2 is the shape of 2,1,2,1,… permuted.
+func shape2(order []string) string {
+	var out []string
+	for _, o := range order {
+		n := "2"
+		if (o[len(o)-1]-'0')%2 == 1 {
+			n = "1"
+		}
+		out = append(out, n)
+	}
+	return strings.Join(out, ",")
 }
 
 // Division by zero sets the fault word.

@@ -107,12 +107,12 @@ func TestEveryOpGivesTheSameBits(t *testing.T) {
 				}
 				want, err := ir.RunProg(p, ins[0].Shape, ins)
 				require.NoError(t, err)
-				got, fault := runProg(t, m, what, p, ins)
+				got, fault := runProg(t, m, what+"_0", p, ins)
 				requireBits(t, want[0], got[0], what)
 				require.Zero(t, fault, what)
 				if p.MayFault() {
 					ins[1].SetInt(77, 0)
-					_, fault = runProg(t, m, what, p, ins)
+					_, fault = runProg(t, m, what+"_0", p, ins)
 					require.Equal(t, uint64(scalar.FaultZero), fault, what)
 				}
 				programs++
