@@ -59,6 +59,8 @@ type cellState struct {
 type hold struct {
 	ref   *refV
 	stamp int // for a reference to a list or dict: of the latest write into its elements
+	keyed bool
+	key   ir.Datum // keyed: the dict key under which the copy is
 }
 
 type mirror struct {
@@ -278,7 +280,7 @@ func (l *lowering) holdStampNow(r *refV) int {
 	return l.state(r.cell).inner
 }
 
-func (l *lowering) holdOn(r *refV) hold { return hold{r, l.holdStamp(r)} }
+func (l *lowering) holdOn(r *refV) hold { return hold{ref: r, stamp: l.holdStamp(r)} }
 
 // derivedHolds lists what the elements of a list made from r share memory with: that of r's elements.
 func (l *lowering) derivedHolds(r *refV) []hold {
@@ -297,16 +299,29 @@ func (l *lowering) write(r *refV, v *ir.Value) {
 	}
 	l.sync(r.cell)
 	if len(r.path) > 0 && unwrapped(r.cell.t).Kind != ir.KTensor {
-		l.writeInner(r)
+		if shared := l.writeInner(r); shared != nil {
+			l.write(&refV{t: r.t, cell: shared.cell, path: append(append([]*step{}, shared.path...), r.path[1:]...)}, v)
+			l.checkHolds(r.cell)
+			return
+		}
 	}
 	base := l.asIR(r.cell, l.state(r.cell).content)
 	l.writeCell(r.cell, l.putBack(base, r.path, v))
 }
 
-// writeInner is told of a write into an element of a list or dict: what the element was copied from cannot follow.
-func (l *lowering) writeInner(r *refV) {
+// writeInner is told of a write into an element of a list or dict. It gives the reference that the element was copied from, where
+// that is known; otherwise what shares the element's memory cannot follow.
+func (l *lowering) writeInner(r *refV) *refV {
 	l.checkHolds(r.cell)
 	for _, h := range l.state(r.cell).holds {
+		if h.keyed && r.path[0].name == "key" {
+			if d, ok := r.path[0].args[0].Const(); ok {
+				if ir.DatumEqual(d, h.key) {
+					return h.ref
+				}
+				continue
+			}
+		}
 		if l.seenBy(h.ref.cell, r.cell) {
 			l.fail(l.pos, "an element of this list or dict shares memory with a tensor that is used elsewhere, so the effect of this write cannot be tracked; store a copy instead: write .clone() where it is added")
 		}
@@ -314,6 +329,7 @@ func (l *lowering) writeInner(r *refV) {
 	s := l.copyState(r.cell)
 	s.inner = l.nextStamp()
 	l.cells[r.cell] = s
+	return nil
 }
 
 // seenBy reports whether anything but the container refers to c.

@@ -78,7 +78,7 @@ func (l *lowering) dictLiteral(e *dictExpr, want *ir.Type) value {
 	var holds []hold
 	for i := range keys {
 		args = append(args, l.irOf(keys[i]), l.irOf(l.retype(values[i], t.Elems[1])))
-		holds = l.holdsOf(values[i], holds)
+		holds = append(holds, l.keyedHolds(keys[i], values[i])...)
 	}
 	var v *ir.Value
 	l.try(func() { v = l.b.Node(ir.LookupOp("dict"), ir.Attrs{}, nil, []ir.Type{t}, args...).Results[0] })
@@ -116,6 +116,9 @@ func (l *lowering) comprehension(e *compExpr) value {
 	it := l.expr(e.iter)
 	saved := copyVars(l.frame.vars)
 	if e.value == nil && len(e.conds) == 0 {
+		if elems, ok := l.constantRange(it); ok {
+			it = l.tuple(elems)
+		}
 		if elems, ok := l.unrolled(it, nil); ok {
 			out := make([]value, len(elems))
 			for i, x := range elems {
@@ -153,6 +156,32 @@ func (l *lowering) comprehension(e *compExpr) value {
 	}})
 	l.frame.vars = saved
 	return &refV{t: acc.t, cell: acc.cell}
+}
+
+// constantRange gives the values of a short range with constant bounds.
+func (l *lowering) constantRange(it value) ([]value, bool) {
+	r, ok := it.(*rangeV)
+	if !ok {
+		return nil, false
+	}
+	var n [3]int64
+	for i, v := range []*ir.Value{r.start, r.stop, r.step} {
+		d, isConst := v.Const()
+		if n[i], ok = d.(int64); !isConst || !ok {
+			return nil, false
+		}
+	}
+	if n[2] == 0 {
+		return nil, false
+	}
+	var out []value
+	for i := n[0]; n[2] > 0 && i < n[1] || n[2] < 0 && i > n[1]; i += n[2] {
+		if len(out) == maxUnroll {
+			return nil, false
+		}
+		out = append(out, l.scalar(i))
+	}
+	return out, true
 }
 
 // elementType finds the type of a comprehension's elements by lowering one into a block that is thrown away.
@@ -343,7 +372,39 @@ func (l *lowering) setKey(r *refV, k, v value, p Pos) {
 	k = l.coerce(k, r.t.Elems[0], p, "dict assignment: wrong key type in argument")
 	v = l.coerce(v, r.t.Elems[1], p, "dict assignment: wrong value type in argument")
 	l.at(p)
-	l.writeList(r, l.op("dict_set", l.read(r), l.irOf(k), l.irOf(v)), v)
+	holds := l.keyedHolds(k, v)
+	l.read(r)
+	l.dropKey(r, k)
+	l.writeList(r, l.op("dict_set", l.read(r), l.irOf(k), l.irOf(v)))
+	l.addHolds(r.cell, holds)
+}
+
+// keyedHolds lists what v, stored under k, shares memory with.
+func (l *lowering) keyedHolds(k, v value) []hold {
+	holds := l.holdsOf(v, nil)
+	d, ok := k.(*scalarV).v.Const()
+	if _, isRef := v.(*refV); ok && isRef && len(holds) == 1 {
+		holds[0].keyed, holds[0].key = true, d
+	}
+	return holds
+}
+
+// dropKey forgets what a dict holds under a key that is set anew; a key known only at run time may be any.
+func (l *lowering) dropKey(r *refV, k value) {
+	s := l.copyState(r.cell)
+	d, known := k.(*scalarV).v.Const()
+	var holds []hold
+	for _, h := range s.holds {
+		switch {
+		case h.keyed && known && ir.DatumEqual(h.key, d):
+			continue
+		case !known:
+			h.keyed = false
+		}
+		holds = append(holds, h)
+	}
+	s.holds = holds
+	l.cells[r.cell] = s
 }
 
 func (l *lowering) dictItem(r *refV, k value, p Pos) value {
@@ -594,8 +655,14 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 	case "pop":
 		k := key()
 		v := l.op("dict_get", l.read(r), k)
+		shared := len(l.state(r.cell).holds) > 0
+		l.dropKey(r, scalarOf(k))
 		l.writeList(r, l.op("dict_without", l.read(r), k))
-		return l.valueOf(v, r.t.Elems[1])
+		out := l.valueOf(v, r.t.Elems[1])
+		if shared {
+			poison(out)
+		}
+		return out
 	case "setdefault":
 		k := key()
 		if len(args) < 2 {

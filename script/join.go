@@ -345,11 +345,19 @@ func (l *lowering) elementHolds(r *refV, out []hold) []hold {
 
 // keepHolds gives a joined cell the holds that still mean something after the branches.
 func (j *joiner) keepHolds(c *cell, holds []hold) {
+	times := map[*refV]int{}
+	for _, h := range holds {
+		times[h.ref]++
+	}
 	var kept []hold
 	for _, h := range holds {
-		if h.ref.cell.serial <= j.serial {
-			kept = append(kept, h)
+		if h.ref.cell.serial > j.serial {
+			continue
 		}
+		if times[h.ref] < 2 { // on one side only
+			h.ref, h.keyed = outside(h.ref), false
+		}
+		kept = append(kept, h)
 	}
 	if len(kept) > 0 {
 		s := j.l.copyState(c)

@@ -71,6 +71,7 @@ type looper struct {
 	mslots map[*cell]*slot
 	stamps map[*cell]int
 	extra  map[*cell]bool
+	kept   map[string][]*refV // per container: memory from before the loop that it may hold at the start of an iteration
 	atEnd  map[string]*refV
 }
 
@@ -95,12 +96,12 @@ func (l *lowering) loop(spec *loopSpec) {
 			l.frame.vars[name] = l.dummy(t)
 		}
 	}
-	extra := map[*cell]bool{}
+	extra, kept := map[*cell]bool{}, map[string][]*refV{}
 	for attempt := 0; ; attempt++ {
 		if attempt > maxAttempts {
 			l.fail(spec.pos, "what this loop's variables refer to cannot be worked out; make copies with .clone()")
 		}
-		lp := &looper{l: l, spec: spec, plan: plan, key: key, extra: extra, byCell: map[*cell]*carriedRef{}, values: map[string]value{},
+		lp := &looper{l: l, spec: spec, plan: plan, key: key, extra: extra, kept: kept, byCell: map[*cell]*carriedRef{}, values: map[string]value{},
 			mslots: map[*cell]*slot{}, stamps: map[*cell]int{}, atEnd: map[string]*refV{}}
 		if lp.attempt() {
 			return
@@ -130,15 +131,15 @@ func (lp *looper) attempt() bool {
 	if lp.spec.trip != nil {
 		index = l.f.BlockParam(body, ir.Int)
 	}
+	scopes := l.scopes
+	l.scope++
+	l.scopes = append(scopes[:len(scopes):len(scopes)], l.scope)
 	lp.enterVars()
 	lp.enterMemory()
 	var going *slot
 	if lp.spec.trip == nil {
 		going = lp.slot(lp.spec.enter, ir.BoolT)
 	}
-	scopes := l.scopes
-	l.scope++
-	l.scopes = append(scopes[:len(scopes):len(scopes)], l.scope)
 	l.in(body, func() {
 		for name, v := range lp.values {
 			l.frame.vars[name] = v
@@ -352,7 +353,7 @@ func (lp *looper) enterMemory() {
 		s := l.copyState(c)
 		s.holds = nil
 		for _, h := range holds[c] {
-			s.holds = append(s.holds, hold{h.ref, l.holdStampNow(h.ref)})
+			s.holds = append(s.holds, hold{ref: h.ref, stamp: l.holdStampNow(h.ref)})
 		}
 		l.cells[c] = s
 	}
@@ -695,7 +696,7 @@ func (lp *looper) holdsAfter(holds []hold, endCells map[*cell]cellState) []hold 
 		if end := lp.atStamp(h.ref, endCells); end == h.stamp {
 			stamp = lp.l.holdStampNow(h.ref)
 		}
-		out = append(out, hold{h.ref, stamp})
+		out = append(out, hold{ref: outside(h.ref), stamp: stamp})
 	}
 	return out
 }
@@ -720,8 +721,11 @@ func (lp *looper) enterHolds() {
 		for _, name := range lp.plan.held[key] {
 			if cr := byName[name]; cr != nil && cr.inner != c {
 				r := &refV{t: cr.pre.t, cell: cr.inner}
-				l.addHolds(c, []hold{{r, l.holdStampNow(r)}})
+				l.addHolds(c, []hold{{ref: r, stamp: l.holdStampNow(r)}})
 			}
+		}
+		for _, r := range lp.kept[key] {
+			l.addHolds(c, []hold{{ref: r, stamp: l.holdStampNow(r)}})
 		}
 	}
 	for _, c := range lp.memory {
@@ -737,6 +741,10 @@ func (lp *looper) leaveHolds() {
 	l := lp.l
 	find := func(c *cell, key string) {
 		for _, h := range l.state(c).holds {
+			if h.ref.cell.serial <= lp.serial {
+				lp.keep(key, h.ref)
+				continue
+			}
 			for _, cr := range lp.refs {
 				e := lp.atEnd[cr.name]
 				if e == nil || e.cell != h.ref.cell || e.cell.serial <= lp.serial || e.cell == c || contains(lp.plan.held[key], cr.name) {
@@ -755,6 +763,25 @@ func (lp *looper) leaveHolds() {
 			find(e.cell, "var "+cr.name)
 		}
 	}
+}
+
+// keep takes note that a container holds memory from before the loop.
+func (lp *looper) keep(key string, r *refV) {
+	for _, k := range lp.kept[key] {
+		if k.cell == r.cell && (len(k.path) > 0) == (len(r.path) > 0) {
+			return
+		}
+	}
+	lp.kept[key] = append(lp.kept[key], outside(r))
+	lp.again = true
+}
+
+// outside is a reference as it is known where its path's operands are not defined: only its memory counts then.
+func outside(r *refV) *refV {
+	if len(r.path) == 0 {
+		return &refV{t: r.t, cell: r.cell}
+	}
+	return &refV{t: r.t, cell: r.cell, path: []*step{{name: "untracked"}}}
 }
 
 func contains(list []string, s string) bool {

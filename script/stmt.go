@@ -440,6 +440,7 @@ func (l *lowering) del(t expr) {
 				return
 			case ir.KDict:
 				l.do("dict_get", l.read(r), k)
+				l.dropKey(r, scalarOf(k))
 				l.write(r, l.op("dict_without", l.read(r), k))
 				return
 			}

@@ -19,6 +19,9 @@ func (l *lowering) tagFor(c *cell, v value) int {
 	}
 	key := r.cell.site
 	for _, s := range r.path {
+		if s.read == nil {
+			return noTag
+		}
 		key += "/" + s.name
 		for _, a := range s.args {
 			d, isConst := a.Const()
@@ -66,6 +69,9 @@ func (l *lowering) refresh(c *cell) bool {
 	if len(stale) == 0 {
 		return true
 	}
+	if unwrapped(c.t).Kind == ir.KDict {
+		return l.refreshDict(c, stale)
+	}
 	if unwrapped(c.t).Kind != ir.KList {
 		return false
 	}
@@ -112,4 +118,26 @@ func (l *lowering) refreshFrom(c *cell, id int, r *refV) {
 		})[0]
 	})
 	l.cells[c] = s
+}
+
+// refreshDict copies what a dict holds again under its keys.
+func (l *lowering) refreshDict(c *cell, stale []hold) bool {
+	for _, h := range stale {
+		if !h.keyed {
+			return false
+		}
+	}
+	for _, h := range stale {
+		now := l.read(h.ref)
+		s := l.copyState(c)
+		s.content = l.op("dict_set", l.asIR(c, s.content), l.constant(h.key), now)
+		s.stamp = l.nextStamp()
+		for i := range s.holds {
+			if s.holds[i].ref == h.ref {
+				s.holds[i].stamp = l.holdStamp(h.ref)
+			}
+		}
+		l.cells[c] = s
+	}
+	return true
 }
