@@ -45,10 +45,12 @@ func statistics() {
 		if rank(b, args[0]) != 1 || r < 0 {
 			b.Failf("combinations expects a 1-D tensor and a non-negative number of elements, got shape %v and r=%d", shapeOf(b, args[0]), r)
 		}
+		needFew(b, r, "elements of a combination")
 		var index []float64
 		rows := 0
 		choose(n, r, constBool(b, args[2]), func(c []int) {
 			rows++
+			needFew(b, rows*r, "elements")
 			for _, i := range c {
 				index = append(index, float64(i))
 			}
@@ -57,6 +59,7 @@ func statistics() {
 	})
 	def(Torch, "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x, n := args[0], optInt(b, args[1], numel(b, args[0]))
+		needFew(b, n, "columns")
 		d := sumType(dt(b, x))
 		col := reshape(b, cast(b, x, d), []int{numel(b, x), 1})
 		cols := []*ir.Value{fill(b, 1, d, shapeOf(b, col))}
@@ -145,6 +148,7 @@ func window(b *ir.Builder, n int, periodic bool, d dtype.DType, f func(phase flo
 	if n < 0 {
 		b.Failf("window functions require a non-negative window_length, got %d", n)
 	}
+	needFew(b, n, "elements")
 	if !d.IsFloat() {
 		b.Failf("window functions expect a floating point dtype, got %s", typeName(d))
 	}

@@ -474,6 +474,10 @@ func gathers() {
 			b.Failf("torch.take_along_dim(): input and indices should have the same number of dimensions, but got %d dimensions for input, and %d dimensions for indices", rank(b, x), rank(b, i))
 		}
 		dim := wrapDim(b, constInt(b, args[2]), rank(b, x))
+		if rank(b, x) == 0 {
+			x, i = reshape(b, x, []int{1}), reshape(b, i, []int{1})
+			return one(reshape(b, b.Op("gather", x, b.Int(0), i), nil))
+		}
 		xs, is := shapeOf(b, x), shapeOf(b, i)
 		both := broadcastShape(b, replace(xs, dim, 1), replace(is, dim, 1))
 		x, i = broadcastTo(b, x, replace(both, dim, xs[dim])), broadcastTo(b, i, replace(both, dim, is[dim]))

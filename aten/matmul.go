@@ -312,6 +312,9 @@ func (e em) tensordot(x, y *ir.Value, dx, dy []int) *ir.Value {
 		e.Failf("both dimension lists should have same length, got %d and %d", len(dx), len(dy))
 	}
 	e.needSame(x, y)
+	if len(dx) > rx || len(dy) > ry {
+		e.Failf("tensordot: dims %v and %v name more dimensions than the tensors have (%d and %d)", dx, dy, rx, ry)
+	}
 	dx, dy = wrapDims(e.Builder, dx, rx), wrapDims(e.Builder, dy, ry)
 	sx, sy := e.NeedShape(x), e.NeedShape(y)
 	for i := range dx {

@@ -554,6 +554,7 @@ func mvlgamma(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	if p < 1 {
 		b.Failf("p has to be greater than or equal to 1, got %d", p)
 	}
+	needFew(b, p, "terms")
 	sum := number(b, float64(p*(p-1))/4*math.Log(math.Pi), dt(b, x))
 	for j := range p {
 		sum = apply(b, "add", sum, b.Op("lgamma", apply(b, "sub", x, float64(j)/2)))

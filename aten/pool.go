@@ -360,6 +360,7 @@ func (e em) adaptiveSize(v *ir.Value, in []int) []int {
 			if n < 0 {
 				e.Failf("adaptive pooling: elements of output_size must be greater than or equal to 0, got %d", n)
 			}
+			needFew(e.Builder, n, "bins")
 		}
 		return out
 	}
@@ -370,6 +371,7 @@ func (e em) adaptiveSize(v *ir.Value, in []int) []int {
 	for i, el := range l.Elems() {
 		if n, ok := el.(int64); ok {
 			out[i] = int(n)
+			needFew(e.Builder, out[i], "bins")
 		}
 		if out[i] < 0 {
 			e.Failf("adaptive pooling: elements of output_size must be greater than or equal to 0, got %d", out[i])

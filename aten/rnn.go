@@ -36,6 +36,9 @@ func init() {
 func (e em) gates(x *ir.Value, n int) []*ir.Value {
 	s := e.NeedShape(x)
 	last := len(s) - 1
+	if last < 0 {
+		e.Failf("expected an input of shape [batch, features] and weights of shape [gates*hidden, features], got a product of shape %v", s)
+	}
 	if s[last]%n != 0 {
 		e.Failf("expected weights for %d gates, but their number of rows, %d, is not divisible by %d", n, s[last], n)
 	}

@@ -590,6 +590,9 @@ func splits() {
 			if chunks <= 0 {
 				b.Failf("chunk expects `chunks` to be greater than 0, got: %d", chunks)
 			}
+			if n == 0 {
+				needFew(b, chunks, "chunks")
+			}
 			size := (n + chunks - 1) / chunks
 			if size == 0 { // as many empty chunks as asked for
 				return one(b.List(parts(b, args[0], dim, make([]int, chunks))...))
@@ -693,6 +696,7 @@ func tensorSplit(b *ir.Builder, args []*ir.Value, axis int) []*ir.Value {
 		if axis >= 0 && n%k != 0 {
 			b.Failf("%csplit attempted to split along dimension %d, but the size of the dimension %d is not divisible by the split_size %d!", "vhd"[axis], dim, n, k)
 		}
+		needFew(b, k, "sections")
 		for i := 1; i < k; i++ {
 			cuts = append(cuts, i*(n/k)+min(i, n%k))
 		}
@@ -886,6 +890,9 @@ func roll(b *ir.Builder, args []*ir.Value) []*ir.Value {
 }
 
 func rollDim(b *ir.Builder, x *ir.Value, dim, shift int) *ir.Value {
+	if rank(b, x) == 0 {
+		return x
+	}
 	n := shapeOf(b, x)[dim]
 	at := ((-shift)%n + n) % n
 	if at == 0 {

@@ -570,6 +570,16 @@ func counting(b *ir.Builder, n int, d dtype.DType) *ir.Value {
 	return b.Op("iota", b.Int(n), b.DType(d))
 }
 
+// maxPieces bounds what an expansion makes one by one: nodes, and elements of literals.
+const maxPieces = 1 << 24
+
+// needFew stops where a number that the user gave asks for more pieces than any program can mean.
+func needFew(b *ir.Builder, n int, what string) {
+	if n > maxPieces {
+		b.Failf("%d %s are too many: the limit is %d", n, what, maxPieces)
+	}
+}
+
 // listElems are the elements of a list or tuple of tensors.
 func listElems(b *ir.Builder, v *ir.Value) []*ir.Value {
 	if v.Def != nil && (v.Def.Op == ir.OpList || v.Def.Op == ir.OpTuple) {

@@ -315,6 +315,9 @@ func triangleIndices(b *ir.Builder, lower bool, rows, cols, offset int, d dtype.
 	if rows < 0 || cols < 0 {
 		b.Failf("row and col must be non-negative, got %d and %d", rows, cols)
 	}
+	needFew(b, rows, "rows")
+	needFew(b, cols, "columns")
+	needFew(b, rows*cols, "elements")
 	var is, js []float64
 	for i := range rows {
 		for j := range cols {
