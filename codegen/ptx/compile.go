@@ -63,7 +63,12 @@ func plan(f *ir.Func) (*Program, *module, error) {
 	p.block(f.Body.Nodes)
 	if len(p.unsupported) == 0 {
 		for _, v := range f.Returns() {
-			p.result(v)
+			d, ok := p.datum(v)
+			if !ok {
+				p.complain(fmt.Sprintf("in %s: a result of type %s depends on a number that is only known at run time", f.Name, v.Type))
+				continue
+			}
+			p.result(d)
 		}
 	}
 	if len(p.unsupported) > 0 {

@@ -108,7 +108,7 @@ func (p *planner) reject(n *ir.Node, why string) {
 	if why != "" {
 		text += ": " + why
 	}
-	p.unsupported = append(p.unsupported, text)
+	p.complain(text)
 	for _, r := range n.Results {
 		if r.Type.Static() {
 			p.vals[r] = p.temp(r.Type.DType, r.Type.Shape())
@@ -127,6 +127,10 @@ func (p *planner) datum(v *ir.Value) (d ir.Datum, ok bool) {
 }
 
 func (p *planner) node(n *ir.Node) {
+	if n.Op.Class == ir.Generic {
+		p.reject(n, "its operands' types are only known at run time")
+		return
+	}
 	for _, r := range n.Results {
 		if r.Type.IsTensor() && !r.Type.Static() {
 			p.reject(n, "its result "+r.Type.String()+" has sizes that are only known at run time")
@@ -159,7 +163,7 @@ func (p *planner) node(n *ir.Node) {
 // unknown handles a node with an operand that is not known: a message of its own only where the reason is not in the list already.
 func (p *planner) unknown(n *ir.Node, a *ir.Value) {
 	switch {
-	case n.Op.Class == ir.Control || n.Op.Class == ir.Generic:
+	case n.Op.Class == ir.Control:
 		p.reject(n, "")
 	case n.Op.Class == ir.Host && len(n.Results) > 0 && !n.Results[0].Type.IsTensor() && n.Op.Effect == ir.Pure:
 		// its result is not known either, which matters only if a kernel needs it
@@ -377,17 +381,31 @@ func ints(d ir.Datum) []int {
 	return slices.Clone(v)
 }
 
-// result notes what the function returns.
-func (p *planner) result(v *ir.Value) {
-	d, ok := p.datum(v)
-	switch a, isArray := d.(*ir.Array); {
-	case !ok:
-		p.unsupported = append(p.unsupported, fmt.Sprintf("in %s: a result of type %s depends on a number that is only known at run time", p.fname, v.Type))
-	case isArray:
-		p.Results = append(p.Results, p.inMemory(a))
-	case holdsArray(d):
-		p.unsupported = append(p.unsupported, fmt.Sprintf("in %s: a result is a container of tensors, type %s: return the tensors one by one", p.fname, v.Type))
+// result notes what the function returns; lists and tuples are flattened depth-first.
+func (p *planner) result(d ir.Datum) {
+	switch d := d.(type) {
+	case *ir.Array:
+		p.Results = append(p.Results, p.inMemory(d))
+	case ir.List:
+		for _, e := range d.Elems() {
+			p.result(e)
+		}
+	case ir.Tuple:
+		for _, e := range d {
+			p.result(e)
+		}
 	default:
+		if holdsArray(d) {
+			p.complain(fmt.Sprintf("in %s: a dict is a result: return its tensors one by one", p.fname))
+			return
+		}
 		p.Results = append(p.Results, d)
+	}
+}
+
+// complain adds a line to the error, once.
+func (p *planner) complain(line string) {
+	if !slices.Contains(p.unsupported, line) {
+		p.unsupported = append(p.unsupported, line)
 	}
 }

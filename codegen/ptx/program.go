@@ -15,7 +15,7 @@ type Program struct {
 	Text     string // the module, with the rest of this structure as comments at its head
 	Buffers  []*Buffer
 	Launches []Launch
-	Results  []ir.Datum // per result of the function: an *ir.Array without Data whose Owner is a *Buffer, or a host value
+	Results  []ir.Datum // per result of the function, lists and tuples flattened: an *ir.Array without Data whose Owner is a *Buffer, or a host value
 	Fault    bool       // some kernel takes the fault word
 }
 

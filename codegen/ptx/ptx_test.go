@@ -212,6 +212,16 @@ func TestSymbolicSizes(t *testing.T) {
 	require.EqualError(t, err, "parameter x has type tensor<f32[N,4]>: CUDA modules need every size, give --input x=f32[2,3] or the like")
 }
 
+// Results in lists and tuples are flattened, and numbers are results, too.
+func TestNestedResults(t *testing.T) {
+	needLLVM(t)
+	p, err := Compile(parse(t, `func @f(%x: tensor<f32[2]>) { %y = neg(%x) %l = list(%x, %y) %t = tuple(%l, 3) return %t }`), "")
+	require.NoError(t, err)
+	require.Len(t, p.Results, 3)
+	require.Equal(t, int64(3), p.Results[2])
+	require.Contains(t, p.Text, "//   1: $0 f32[2] strides [1] offset 0\n//   2: 3\n")
+}
+
 // Every architecture that LLVM knows gets the PTX version that it needs; others are an error.
 func TestArch(t *testing.T) {
 	needLLVM(t)
