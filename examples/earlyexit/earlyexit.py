@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 
-def forward(x: Tensor, w: Tensor, threshold: float = 0.9):
+def forward(x: Tensor, w: Tensor, threshold: float = 0.25):
     h = x
     steps = 0
     for i in range(20):

@@ -59,16 +59,30 @@ func openInputs(o *Options) (arrays Arrays, done func(), err error) {
 	return in, done, nil
 }
 
-// inputValue reads FILE.npy, or makes a random array of a signature.
+// readInput reads FILE.npy, or one array of FILE.npz:KEY.
+func readInput(value string) (*ir.Array, error) {
+	i := strings.Index(value, ".npz:")
+	if i < 0 {
+		return npz.ReadNpy(value)
+	}
+	f, err := npz.Open(value[:i+len(".npz")])
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Read(value[i+len(".npz:"):])
+}
+
+// inputValue reads an array from a file, or makes a random array of a signature.
 func inputValue(value string, rng *random) (*ir.Array, error) {
 	t, err := ParseType(value)
 	if err == nil {
 		return rng.array(t)
 	}
-	if _, statErr := os.Stat(value); statErr != nil && !strings.HasSuffix(value, ".npy") {
+	if _, statErr := os.Stat(value); statErr != nil && !strings.Contains(value, ".np") {
 		return nil, err // more likely a mistyped signature than a file
 	}
-	return npz.ReadNpy(value)
+	return readInput(value)
 }
 
 // random makes reproducible values: the same seed gives the same arrays on every machine.
@@ -144,7 +158,7 @@ func Signature(params []Param, o *Options) ([]ir.Type, error) {
 		t, err := ParseType(value)
 		if err != nil {
 			var a *ir.Array
-			if a, err = npz.ReadNpy(value); err != nil {
+			if a, err = readInput(value); err != nil {
 				return nil, fmt.Errorf("--input %s: %w", name, err)
 			}
 			t = a.Type()

@@ -13,7 +13,7 @@ type Options struct {
 	Entry        string   // a function, a class, or a class with constructor arguments: Net(width=8); "" is the model's own
 	Weights      string   // a file of weights, or random:SEED
 	Inputs       string   // a .npz file with one array per parameter
-	Input        []string // name=FILE.npy or name=f32[1,28,28]
+	Input        []string // name=FILE.npy, name=FILE.npz:KEY or name=f32[1,28,28]
 	Dynamic      []string // name:DIM makes a size symbolic
 	Target       string   // cpu, interp, cuda; "" is cpu, or interp with a warning where LLVM is missing
 	Emulate      bool     // cuda without a GPU
