@@ -74,7 +74,13 @@ type mirror struct {
 type mirrorPlan struct {
 	used  map[string]bool
 	final bool
+	// views says that a variable that is now one view of some memory, now another, is carried by the numbers that choose the view.
+	// That is precise, but costs known shapes; so it is done only where such a variable is written to.
+	views bool
 }
+
+// needViews is the key in mirrorPlan.used that asks for views.
+const needViews = "views"
 
 func (l *lowering) newCell(t ir.Type, c content) *cell {
 	l.serial++
@@ -292,11 +298,21 @@ func (l *lowering) derivedHolds(r *refV) []hold {
 	return append(out, l.holdOn(r))
 }
 
+// checkPoison refuses a write whose effect cannot be tracked; where carrying views may help, that is tried first.
+func (l *lowering) checkPoison(c *cell) {
+	if c.poison == "" {
+		return
+	}
+	if !l.mirror.views && !l.mirror.final {
+		l.mirror.used[needViews] = true
+		return
+	}
+	l.fail(l.pos, "%s", c.poison)
+}
+
 // write replaces what r refers to by v, of the same shape and dtype.
 func (l *lowering) write(r *refV, v *ir.Value) {
-	if r.cell.poison != "" {
-		l.fail(l.pos, "%s", r.cell.poison)
-	}
+	l.checkPoison(r.cell)
 	l.sync(r.cell)
 	if len(r.path) > 0 && unwrapped(r.cell.t).Kind != ir.KTensor {
 		if shared := l.writeInner(r); shared != nil {
@@ -347,9 +363,7 @@ func (l *lowering) seenBy(c, container *cell) bool {
 
 // writeCell gives a cell a new content, and its mirrors where their guards hold.
 func (l *lowering) writeCell(c *cell, k content) {
-	if c.poison != "" {
-		l.fail(l.pos, "%s", c.poison)
-	}
+	l.checkPoison(c)
 	l.sync(c)
 	s := l.copyState(c)
 	s.content, s.stamp = k, l.nextStamp()
@@ -369,9 +383,7 @@ func (l *lowering) writeCell(c *cell, k content) {
 // writeGuarded writes v to a mirror's memory where its guard holds.
 func (l *lowering) writeGuarded(m *mirror, v *ir.Value) {
 	target := m.ref.cell
-	if target.poison != "" {
-		l.fail(l.pos, "%s", target.poison)
-	}
+	l.checkPoison(target)
 	l.sync(target)
 	old := l.asIR(target, l.state(target).content)
 	next := l.choose(m.guard, func() content { return l.putBack(old, m.ref.path, v) }, func() content { return old }, l.state(target).t)

@@ -263,6 +263,11 @@ func (j *joiner) refs(a, b *refV, name string) value {
 		}
 		return r
 	}
+	if l.mirror.views && a.cell == b.cell && a.cell.serial <= j.serial {
+		if path, ok := j.mergePaths(a.path, b.path); ok {
+			return &refV{t: t, cell: a.cell, path: path, contiguous: no}
+		}
+	}
 	whole := len(a.path) == 0 && len(b.path) == 0
 	pair := [2]*cell{a.cell, b.cell}
 	if c := j.pairs[pair]; whole && c != nil {
@@ -280,6 +285,54 @@ func (j *joiner) refs(a, b *refV, name string) value {
 	j.link(c, a, 0)
 	j.link(c, b, 1)
 	return out
+}
+
+// mergePaths joins two paths of the same views, which differ only in numbers.
+func (j *joiner) mergePaths(a, b []*step) ([]*step, bool) {
+	if !alike(a, b) {
+		return nil, false
+	}
+	out := make([]*step, len(a))
+	for i := range a {
+		args := make([]*ir.Value, len(a[i].args))
+		for k := range args {
+			x, y := a[i].args[k], b[i].args[k]
+			dx, okX := x.Const()
+			dy, okY := y.Const()
+			switch {
+			case okX && okY && ir.DatumEqual(dx, dy):
+				args[k] = j.l.constant(dx)
+			default:
+				args[k] = j.phi(x, y, x.Type)
+			}
+		}
+		out[i] = a[i].build(args)
+	}
+	return out, true
+}
+
+// alike reports whether two paths are the same views up to numbers.
+func alike(a, b []*step) bool {
+	if len(a) != len(b) || len(a) == 0 {
+		return false
+	}
+	for i := range a {
+		if a[i].name != b[i].name || len(a[i].args) != len(b[i].args) || a[i].build == nil || b[i].build == nil {
+			return false
+		}
+		for k, x := range a[i].args {
+			y := b[i].args[k]
+			if x == y || x.Type.Kind == ir.KInt && y.Type.Kind == ir.KInt {
+				continue
+			}
+			dx, okX := x.Const()
+			dy, okY := y.Const()
+			if !okX || !okY || !ir.DatumEqual(dx, dy) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func identical(a, b []*step) bool {

@@ -16,6 +16,7 @@ type loopPlan struct {
 	stable map[string]bool     // variables that always refer to the same memory
 	poison map[string]string   // carried variables whose sharing cannot be tracked
 	extra  map[string][]string // per carried variable: keys of further places it may refer to
+	noView map[string]bool     // variables that are not carried by the numbers of a view
 	held   map[string][]string // per container: the carried variables that it may hold at the start of an iteration
 }
 
@@ -61,6 +62,7 @@ type looper struct {
 	slots  []*slot
 	refs   []*carriedRef
 	byCell map[*cell]*carriedRef
+	views  map[*refV]*carriedView
 	serial int
 	ids    int
 	params []*[]*ir.Value
@@ -82,7 +84,7 @@ func (l *lowering) planFor(p Pos) (*loopPlan, string) {
 	plan := l.loops[key]
 	if plan == nil {
 		plan = &loopPlan{sites: map[string]bool{}, types: map[string]ir.Type{}, dummy: map[string]ir.Type{}, stable: map[string]bool{},
-			poison: map[string]string{}, extra: map[string][]string{}, held: map[string][]string{}}
+			poison: map[string]string{}, extra: map[string][]string{}, held: map[string][]string{}, noView: map[string]bool{}}
 		l.loops[key] = plan
 	}
 	return plan, key
@@ -101,7 +103,7 @@ func (l *lowering) loop(spec *loopSpec) {
 		if attempt > maxAttempts {
 			l.fail(spec.pos, "what this loop's variables refer to cannot be worked out; make copies with .clone()")
 		}
-		lp := &looper{l: l, spec: spec, plan: plan, key: key, extra: extra, kept: kept, byCell: map[*cell]*carriedRef{}, values: map[string]value{},
+		lp := &looper{l: l, spec: spec, plan: plan, key: key, extra: extra, kept: kept, byCell: map[*cell]*carriedRef{}, views: map[*refV]*carriedView{}, values: map[string]value{},
 			mslots: map[*cell]*slot{}, stamps: map[*cell]int{}, atEnd: map[string]*refV{}}
 		if lp.attempt() {
 			return
@@ -230,9 +232,67 @@ func (lp *looper) enter(name string, v value) value {
 		t.names = v.names
 		return t
 	case *refV:
+		if lp.l.mirror.views && !lp.plan.noView[name] && alike(v.path, v.path) {
+			return lp.enterView(name, v)
+		}
 		return lp.enterRef(name, v)
 	}
 	return v
+}
+
+// carriedView is a reference that the loop carries by the numbers in its path.
+type carriedView struct {
+	name  string
+	pre   *refV
+	slots [][]*slot // per step and operand; nil for what stays the same
+}
+
+func (lp *looper) enterView(name string, r *refV) value {
+	cv := &carriedView{name: name, pre: r}
+	for _, s := range r.path {
+		slots := make([]*slot, len(s.args))
+		for k, a := range s.args {
+			if a.Type.Kind == ir.KInt {
+				slots[k] = lp.slot(a, ir.Int)
+			}
+		}
+		cv.slots = append(cv.slots, slots)
+	}
+	v := &refV{t: r.t, cell: r.cell, path: cv.path(), contiguous: no}
+	lp.views[v] = cv
+	return v
+}
+
+// path is the reference's path with the present numbers.
+func (cv *carriedView) path() []*step {
+	out := make([]*step, len(cv.pre.path))
+	for i, s := range cv.pre.path {
+		args := append([]*ir.Value{}, s.args...)
+		for k, sl := range cv.slots[i] {
+			if sl != nil {
+				args[k] = sl.param
+			}
+		}
+		out[i] = s.build(args)
+	}
+	return out
+}
+
+// leaveView sets the numbers of a carried view; a variable that becomes something else is carried otherwise.
+func (lp *looper) leaveView(cv *carriedView, end value) {
+	e, ok := end.(*refV)
+	if !ok || e.cell != cv.pre.cell || !alike(cv.pre.path, e.path) {
+		lp.plan.noView[cv.name] = true
+		lp.again = true
+		return
+	}
+	for i, slots := range cv.slots {
+		for k, sl := range slots {
+			if sl != nil {
+				sl.end = e.path[i].args[k]
+			}
+		}
+	}
 }
 
 func (lp *looper) enterRef(name string, r *refV) value {
@@ -484,6 +544,10 @@ func (lp *looper) leaveValue(variable, name string, start, end value) {
 			lp.leaveValue(variable, fmt.Sprintf("%s.%d", name, i), s.elems[i], end.(*tupleV).elems[i])
 		}
 	case *refV:
+		if cv := lp.views[s]; cv != nil {
+			lp.leaveView(cv, end)
+			return
+		}
 		lp.leaveRef(variable, name, s, end)
 	}
 }
@@ -811,6 +875,9 @@ func (lp *looper) afterValue(v value, n *int) value {
 		t.names = v.names
 		return t
 	case *refV:
+		if cv := lp.views[v]; cv != nil {
+			return &refV{t: v.t, cell: v.cell, path: cv.path(), contiguous: no}
+		}
 		cr := lp.byCell[v.cell]
 		return &refV{t: v.t, cell: cr.inner}
 	}

@@ -73,10 +73,17 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 	}
 	plan := mirrorPlan{used: map[string]bool{}}
 	loops := map[string]*loopPlan{}
-	for _, final := range []bool{false, true} {
+	views := false
+	for pass := 0; pass < 2; pass++ {
+		final := pass == 1
+		if final && plan.used[needViews] && !views {
+			// What is written is a view chosen at run time: find out anew, with the numbers that choose it carried instead.
+			views, final, pass = true, false, 0
+			clear(loops)
+		}
 		limit := maxNodes
 		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: loops, limit: &limit}
-		l.mirror = mirrorPlan{used: plan.used, final: final}
+		l.mirror = mirrorPlan{used: plan.used, final: final, views: views}
 		fn, sig = l.entry(name, call, opts)
 	}
 	if !opts.KeepGrad {
