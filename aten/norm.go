@@ -93,9 +93,16 @@ func (e em) matrixNorm(x, ord *ir.Value, dims []int, keep bool) *ir.Value {
 	}
 	dims = wrapDims(e.Builder, dims, r)
 	both := []int{min(dims[0], dims[1]), max(dims[0], dims[1])}
+	if kind := spectralKind(e, ord); kind != "" {
+		out := e.spectral(e.permute(x, catInts(others(r, both), dims)...), kind)
+		if keep {
+			out = e.insert(out, both...)
+		}
+		return out
+	}
 	if s, ok := e.NeedConst(ord).(string); ok {
 		if s != "fro" {
-			e.Failf("linalg.matrix_norm: ord=%q needs singular values, which are not supported: use 'fro', 1, -1, inf or -inf", s)
+			e.Failf("linalg.matrix_norm: Order %s not supported: use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf", s)
 		}
 		return e.vectorNorm(x, 2, both, keep)
 	}
@@ -104,7 +111,7 @@ func (e em) matrixNorm(x, ord *ir.Value, dims []int, keep bool) *ir.Value {
 	if math.IsInf(p, 0) {
 		over, along = along, over
 	} else if math.Abs(p) != 1 {
-		e.Failf("linalg.matrix_norm: ord=%g needs singular values, which are not supported: use 'fro', 1, -1, inf or -inf", p)
+		e.Failf("linalg.matrix_norm: Order %g not supported: use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf", p)
 	}
 	op := "amax"
 	if p < 0 {
@@ -116,6 +123,20 @@ func (e em) matrixNorm(x, ord *ir.Value, dims []int, keep bool) *ir.Value {
 	}
 	s := e.NeedShape(out)
 	return e.reshape(out, remove(remove(s, both[1]), both[0])...)
+}
+
+// spectralKind names the norms by singular values: 2, -2 and nuc; all others are the empty string.
+func spectralKind(e em, ord *ir.Value) string {
+	switch {
+	case isConst(ord, 2):
+		return "2"
+	case isConst(ord, -2):
+		return "-2"
+	}
+	if s, ok := e.NeedConst(ord).(string); ok && s == "nuc" {
+		return s
+	}
+	return ""
 }
 
 func linalgNorm(e em, a []*ir.Value) *ir.Value {
