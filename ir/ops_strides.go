@@ -22,6 +22,20 @@ var (
 		},
 	})
 	_ = register(&Op{
+		Name: "expand_strides", Doc: "The strides of a tensor expanded to a shape: 0 along expanded dimensions.", Params: []string{"shape", "strides", "expanded"},
+		Class: Host, NoGrad: true, Infer: is(IntList),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			shape, strides, to := c.Ints(0), c.Ints(1), c.Ints(2)
+			out := make([]int, len(to))
+			for i, off := 0, len(to)-len(shape); i < len(shape) && off >= 0; i++ {
+				if shape[i] == to[off+i] {
+					out[off+i] = strides[i]
+				}
+			}
+			return one(Ints(out...))
+		},
+	})
+	_ = register(&Op{
 		Name: "view_strides", Doc: "The strides of a view with another shape; an error where there is none.", Params: []string{"shape", "strides", "view"},
 		Class: Host, Effect: MayFail, NoGrad: true, Infer: is(IntList),
 		Eval: func(c *EvalCall) ([]Datum, error) {

@@ -140,6 +140,8 @@ func (l *lowering) stepStrides(s *step, base, strides *ir.Value) (*ir.Value, boo
 		return l.op("view_strides", l.op("shape", base), strides, l.op("shape", s.read(l, base))), true
 	case "detach", "alias":
 		return strides, true
+	case "expand", "expand_as", "broadcast_to":
+		return l.op("expand_strides", l.op("shape", base), strides, l.op("shape", s.read(l, base))), true
 	case "unsqueeze":
 		if d, ok := s.args[0].Const(); ok && d.(int64) >= 0 {
 			return l.op("list_insert", strides, s.args[0], l.int(1)), true
