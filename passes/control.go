@@ -269,6 +269,20 @@ func hoist(b *ir.Block) {
 	b.Nodes = out
 }
 
+// shapesFit reports whether it is certain that n's operands fit each other: a loop that does not run must not fail.
+func shapesFit(n *ir.Node) bool {
+	tensors := 0
+	for _, a := range n.Args {
+		if a.Type.Kind == ir.KTensor {
+			tensors++
+			if !a.Type.Static() && tensors > 1 {
+				return false
+			}
+		}
+	}
+	return tensors < 2 || n.Args[0].Type.Kind != ir.KTensor || n.Args[0].Type.Static()
+}
+
 // invariant takes the nodes out of a loop's block that depend on nothing in it.
 func invariant(b *ir.Block) []*ir.Node {
 	inside := map[*ir.Value]bool{}
@@ -277,7 +291,7 @@ func invariant(b *ir.Block) []*ir.Node {
 	}
 	var moved, kept []*ir.Node
 	for _, n := range b.Nodes {
-		free := n.Op.Effect == ir.Pure && n.Op.Class != ir.Terminator && len(n.Blocks) == 0
+		free := n.Op.Effect == ir.Pure && n.Op.Class != ir.Terminator && len(n.Blocks) == 0 && shapesFit(n)
 		for _, a := range n.Args {
 			free = free && !inside[a]
 		}

@@ -180,16 +180,18 @@ func (g *grouping) reductions() {
 func (g *grouping) cone(n *ir.Node, place map[*ir.Node]int) []*ir.Node {
 	uses := map[*ir.Value]int32{n.Args[0]: 1}
 	work := []*ir.Value{n.Args[0]}
+	taken := map[*ir.Value]bool{}
 	var cone []*ir.Node
 	for len(work) > 0 && len(cone) < maxGroup && len(uses) < maxGroupValues+len(cone) {
 		v := work[len(work)-1]
 		work = work[:len(work)-1]
-		if v.Def == nil || uses[v] != g.users[v.ID] || !fusable(v.Def) {
+		if v.Def == nil || taken[v] || uses[v] != g.users[v.ID] || !fusable(v.Def) {
 			continue
 		}
 		if i, here := place[v.Def]; !here || g.units[i] != nil {
 			continue
 		}
+		taken[v] = true
 		cone = append(cone, v.Def)
 		for _, a := range v.Def.Args {
 			if a.Type.Kind == ir.KTensor {
