@@ -127,6 +127,9 @@ func opCases() []opCase {
 		{"dot", []Datum{randn(1, 3), randn(2, 3), int64(0), int64(1)}},
 		{"dot", []Datum{randn(1, 7, 9), randn(2, 6, 9), int64(0), int64(1)}},
 
+		{"bitcast", []Datum{randn(1, 2, 3), dtype.I64}},
+		{"bitcast", []Datum{randn(1, 2, 3), dtype.F32}},
+
 		{"inverse", []Datum{positiveDefinite(2, 3, 3)}},
 		{"det", []Datum{positiveDefinite(2, 3, 3)}},
 		{"slogdet", []Datum{positiveDefinite(3, 3)}},
@@ -136,6 +139,9 @@ func opCases() []opCase {
 		{"triangular_solve", []Datum{positiveDefinite(3, 3), randn(3, 3, 2), true, true, false}},
 		{"triangular_solve", []Datum{positiveDefinite(3, 3), randn(3, 3, 2), true, false, true}},
 		{"solve", []Datum{positiveDefinite(2, 3, 3), randn(3, 2, 3, 2)}},
+		{"qr", []Datum{randn(1, 2, 4, 3)}},
+		{"eigh", []Datum{positiveDefinite(2, 3, 3)}},
+		{"svd", []Datum{randn(1, 2, 4, 3)}},
 	}
 }
 
@@ -370,7 +376,7 @@ func checkGradient(t *testing.T, c opCase, weak func(Type) Type) {
 			x.SetFloat(x.Offset+j, old-h)
 			down := loss()
 			x.SetFloat(x.Offset+j, old)
-			if c.op == "cholesky" { // reads one triangle, the gradient is that of a symmetric matrix
+			if c.op == "cholesky" || c.op == "eigh" { // reads one triangle, the gradient is that of a symmetric matrix
 				continue
 			}
 			require.InDelta(t, (up-down)/(2*h), gv[j], 1e-6*(1+math.Abs(gv[j])), "gradient of operand %d at %d", i, j)
