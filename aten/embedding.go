@@ -42,6 +42,9 @@ func (e em) paddingRow(table, v *ir.Value) int {
 	if isNone(v) {
 		return -1
 	}
+	if rank(e.Builder, table) != 2 {
+		e.Failf("'weight' must be 2-D, got shape %s", table.Type)
+	}
 	n, p := e.NeedShape(table)[0], constInt(e.Builder, v)
 	if p < -n || p >= n {
 		e.Failf("Padding_idx must be within num_embeddings: got %d for %d rows", p, n)
