@@ -12,7 +12,7 @@ import (
 
 // Every class and function of the benchmark models lowers.
 func TestLowerModels(t *testing.T) {
-	paths, _ := filepath.Glob("../../shared/bench/models/*.py")
+	paths, _ := filepath.Glob("../testdata/models/*.py")
 	if len(paths) == 0 {
 		t.Skip("the benchmark models are not here")
 	}

@@ -21,7 +21,7 @@ func parseDir(t *testing.T, glob string) []string {
 
 // Every program of the conformance suite and every benchmark model parses.
 func TestParseConformance(t *testing.T) {
-	for _, glob := range []string{"../testdata/golden/cases/*/*/model.py", "../../shared/golden/cases/*/*/model.py", "../../shared/bench/models/*.py"} {
+	for _, glob := range []string{"../testdata/golden/cases/*/*/model.py", "../testdata/models/*.py"} {
 		paths, _ := filepath.Glob(glob)
 		for _, path := range paths {
 			src, err := os.ReadFile(path)
@@ -34,7 +34,7 @@ func TestParseConformance(t *testing.T) {
 
 // Files made to break a parser end quickly with a short message, or parse.
 func TestParseHostile(t *testing.T) {
-	for _, path := range parseDir(t, "../../shared/hostile/script/*.py") {
+	for _, path := range parseDir(t, "../testdata/hostile/script/*.py") {
 		src, err := os.ReadFile(path)
 		require.NoError(t, err)
 		start := time.Now()

@@ -1,0 +1,16 @@
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from typing import Dict, List, Optional, Tuple
+
+
+def forward(x: Tensor, n: int):
+    y = x
+    for i in range(n):
+        if i == 1:
+            y = y.clone()
+        y += 1.0
+    return x, y
+
+# out.0 = [3, 4] [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
+# out.1 = [3, 4] [4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
