@@ -202,18 +202,12 @@ func widest(t, known ir.Type) ir.Type {
 func (s *specialiser) while(n *ir.Node) {
 	cond, body := n.Blocks[0], n.Blocks[1]
 	cur := s.vals(n.Args)
-	for i := 0; s.flow && i < peelMost && s.budget > 0; i++ {
-		c, known := s.knownCondition(cond, cur)
-		if !known {
-			break
-		}
-		if !c {
+	if s.flow {
+		var done bool
+		if cur, done = s.peel(n, cur); done {
 			s.set(n.Results, cur)
 			return
 		}
-		s.set(body.Params, cur)
-		s.nodes(body.Nodes)
-		cur = s.vals(body.Terminator().Args)
 	}
 	always := func([]ir.Type) bool { return true }
 	blk, types, _ := s.fixpoint(cur, declared(n.Results), always, func(params []*ir.Value) []*ir.Value {
@@ -234,6 +228,39 @@ func (s *specialiser) while(n *ir.Node) {
 	s.pop()
 	out := s.b.Node(ir.OpWhile, ir.Attrs{}, []*ir.Block{test, blk}, types, cur...)
 	s.set(n.Results, carriedThrough(out, blk, 0, cur))
+}
+
+// peel builds the iterations of a while in line as long as its condition is known. It takes them back where there are many and the
+// types of the carried values do not change: then a loop is better.
+func (s *specialiser) peel(n *ir.Node, init []*ir.Value) (cur []*ir.Value, done bool) {
+	cond, body := n.Blocks[0], n.Blocks[1]
+	size := countNodes(cond) + countNodes(body)
+	at := len(s.b.Block.Nodes)
+	s.push()
+	defer s.pop()
+	cur = init
+	for i := 0; ; i++ {
+		if i*size > unrollAlways && sameTypes(init, cur) || i*size > unrollTypes || i > peelMost || s.budget <= 0 {
+			s.b.Block.Nodes = s.b.Block.Nodes[:at]
+			return init, false
+		}
+		c, known := s.knownCondition(cond, cur)
+		if !known || !c {
+			return cur, known
+		}
+		s.set(body.Params, cur)
+		s.nodes(body.Nodes)
+		cur = s.vals(body.Terminator().Args)
+	}
+}
+
+func sameTypes(a, b []*ir.Value) bool {
+	for i, v := range a {
+		if !v.Type.Equal(b[i].Type) {
+			return false
+		}
+	}
+	return true
 }
 
 // knownCondition evaluates a while's condition where it is known for the current carried values; what it takes is built then.

@@ -83,6 +83,9 @@ func TestSpecialise(t *testing.T) {
 		{"while on what is known", `func @f(%x: tensor<?>, %n: int) {
 			%y, %k = while(%x, 0) cond(%a: tensor<?>, %i: int) { %c = py_lt(%i, %n) yield(%c) } body(%h: tensor<?>, %j: int) { %b: tensor<?> = aten.neg(%h) %m = py_add(%j, 1) yield(%b, %m) }
 			return(%y, %k) }`, []ir.Datum{x, int64(3)}, "neg"},
+		{"long while on what is known", `func @f(%x: tensor<?>, %n: int) {
+			%y, %k = while(%x, 0) cond(%a: tensor<?>, %i: int) { %c = py_lt(%i, %n) yield(%c) } body(%h: tensor<?>, %j: int) { %b: tensor<?> = aten.sin(%h) %m = py_add(%j, 1) yield(%b, %m) }
+			return(%y, %k) }`, []ir.Datum{x, int64(300)}, "while py_lt sin py_add"},
 		{"lists of known elements", `func @f(%x: tensor<?>) {
 			%e: list<tensor<?>> = list() %l = list_append(%e, %x) %m = list_append(%l, %x) %n = list_len(%m) %k = list_get(%m, -1) %s: tensor<?> = aten.stack(%m, 0) return(%k, %n, %s) }`,
 			[]ir.Datum{x}, "reshape list concat"},
