@@ -287,6 +287,10 @@ func TestLinalg(t *testing.T) {
 	c, s := math.Cos(1), math.Sin(1)
 	same(t, []float64{c, -s, s, c}, result(t, "matrix_exp", f64s(dimsOf(2, 2), 0, -1, 1, 0)), "a rotation")
 	same(t, []float64{math.Log(5)}, result(t, "logdet", a), "logdet")
+	same(t, []float64{0.6, -0.2, -0.2, 0.4}, result(t, "pinverse", a), "the pseudo-inverse of a regular matrix is its inverse")
+	same(t, []float64{1}, result(t, "matrix_rank", f64s(dimsOf(2, 2), 1, 2, 2, 4)), "rank")
+	same(t, []float64{5}, result(t, "linalg_matrix_norm", f64s(dimsOf(2, 2), 3, 0, 0, -5), int64(2)), "spectral norm")
+	same(t, []float64{8}, result(t, "linalg_matrix_norm.str", f64s(dimsOf(2, 2), 3, 0, 0, -5), "nuc"), "nuclear norm")
 }
 
 func TestEmbedding(t *testing.T) {
