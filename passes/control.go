@@ -149,6 +149,11 @@ func carriedThrough(n *ir.Node, body *ir.Block, skip int, init []*ir.Value) []*i
 // false where accept rejects the types that the carried values come to.
 func (s *specialiser) fixpoint(init []*ir.Value, known []ir.Type, accept func([]ir.Type) bool, build func(params []*ir.Value) []*ir.Value, first ...ir.Type) (blk *ir.Block, types []ir.Type, ok bool) {
 	types = declared(init)
+	for k, t := range types { // an empty list says nothing: a guess that spares nested loops a second try
+		if t.Kind == ir.KList && t.Elems[0].Kind == ir.KAny && precise(known[k]) {
+			types[k] = known[k]
+		}
+	}
 	for try := 0; ; try++ {
 		blk = &ir.Block{}
 		for _, t := range first {
@@ -185,6 +190,14 @@ func (s *specialiser) fixpoint(init []*ir.Value, known []ir.Type, accept func([]
 		}
 		types = next
 	}
+}
+
+// precise reports whether t is a list, maybe of lists, of static tensors.
+func precise(t ir.Type) bool {
+	for t.Kind == ir.KList {
+		t = t.Elems[0]
+	}
+	return t.Static()
 }
 
 // widest is a type above t that is reached after a few joins at most.
