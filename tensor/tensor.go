@@ -44,7 +44,7 @@ type storage struct {
 	// root is the history of a tensor of rootShape that covers the whole storage, known once a view of it was recorded.
 	root      *value
 	rootShape []int
-	size    int    // elements
+	size      int // elements
 }
 
 // leaf holds the gradient of a tensor that requires one.
