@@ -30,6 +30,7 @@ type Engine struct {
 	resolver *passes.Resolver
 	kernels  kernels // nil for the reference evaluator
 	programs kernels // the same, counting
+	variants variants
 }
 
 // kernels runs single nodes as machine code; ok is false for nodes that it leaves to the reference evaluation.

@@ -5,6 +5,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -19,7 +20,8 @@ type fusedPlan struct {
 	main   *fusedProg // nil where nothing elementwise is yielded
 	reduce []fusedReduction
 	yields []yieldFrom
-	values int // bounds the ids of the values in the block
+	first  int // the least id of a value in the block
+	values int // bounds the ids, counted from first
 }
 
 // fusedProg is a scalar program and the values that it reads.
@@ -46,13 +48,8 @@ func planFused(n *ir.Node) (*fusedPlan, error) {
 	computed := map[*ir.Value]bool{}
 	reduced := map[*ir.Value]int{}
 	var stored []*ir.Value
-	for _, v := range blk.Params {
-		p.values = max(p.values, v.ID+1)
-	}
+	p.bounds(blk)
 	for _, node := range blk.Nodes {
-		for _, r := range node.Results {
-			p.values = max(p.values, r.ID+1)
-		}
 		switch node.Op.Class {
 		case ir.Elementwise:
 			computed[node.Results[0]] = true
@@ -89,6 +86,22 @@ func planFused(n *ir.Node) (*fusedPlan, error) {
 	var err error
 	p.main, err = fusedProgram(blk, stored)
 	return p, err
+}
+
+// bounds finds the ids of the values in the block, which stand close together.
+func (p *fusedPlan) bounds(blk *ir.Block) {
+	p.first = math.MaxInt
+	last := -1
+	note := func(vs []*ir.Value) {
+		for _, v := range vs {
+			p.first, last = min(p.first, v.ID), max(last, v.ID)
+		}
+	}
+	note(blk.Params)
+	for _, node := range blk.Nodes {
+		note(node.Results)
+	}
+	p.values = max(0, last-p.first+1)
 }
 
 // fusedProgram is the program whose outputs are the given values: the elementwise nodes that they need, in order.
@@ -200,12 +213,12 @@ func scalarNode(b *scalar.Builder, node *ir.Node, lane func(*ir.Value) (scalar.V
 func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]ir.Datum, error) {
 	vals := make([]ir.Datum, p.values)
 	for i, v := range p.params {
-		vals[v.ID] = args[i]
+		vals[v.ID-p.first] = args[i]
 	}
 	get := func(vs []*ir.Value) []ir.Datum {
 		out := make([]ir.Datum, len(vs))
 		for i, v := range vs {
-			out[i] = vals[v.ID]
+			out[i] = vals[v.ID-p.first]
 		}
 		return out
 	}
@@ -215,7 +228,7 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 			return nil, err
 		}
 		for i, r := range n.Results {
-			vals[r.ID] = out[i]
+			vals[r.ID-p.first] = out[i]
 		}
 	}
 	var stored []*ir.Array
@@ -245,7 +258,7 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 			}
 			out[i] = d
 		default:
-			out[i] = vals[y.value.ID]
+			out[i] = vals[y.value.ID-p.first]
 		}
 	}
 	return out, nil

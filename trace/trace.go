@@ -169,7 +169,7 @@ func (p *Program) Run(ctx context.Context, e *runtime.Engine, inputs ...*ir.Arra
 	for _, name := range p.Func.ParamNames[len(inputs):] {
 		args = append(args, p.Weights[name])
 	}
-	return e.Evaluator().Run(ctx, p.Func, args...)
+	return e.Run(ctx, p.Func, args...)
 }
 
 // Check runs the program and the function on inputs and compares the results: they must agree within rtol and atol, NaN equal to NaN.
