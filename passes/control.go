@@ -30,7 +30,19 @@ func (s *specialiser) branch(n *ir.Node) {
 	}
 	types := make([]ir.Type, len(n.Results))
 	for k := range types {
-		types[k] = join(yields[0][k].Type, yields[1][k].Type)
+		switch {
+		case raises(blocks[0]):
+			types[k] = yields[1][k].Type
+		case raises(blocks[1]):
+			types[k] = yields[0][k].Type
+		default:
+			types[k] = join(yields[0][k].Type, yields[1][k].Type)
+		}
+	}
+	for i, blk := range blocks {
+		if raises(blk) && !raises(blocks[1-i]) {
+			yields[i] = s.unreached(blk, types)
+		}
 	}
 	out := s.b.Node(ir.OpIf, ir.Attrs{}, blocks, types, cond)
 	results := append([]*ir.Value{}, out.Results...)
@@ -40,6 +52,32 @@ func (s *specialiser) branch(n *ir.Node) {
 		}
 	}
 	s.set(n.Results, results)
+}
+
+// raises reports whether b never comes to its end, so that it does not count what it would yield.
+func raises(b *ir.Block) bool {
+	for _, n := range b.Nodes {
+		if n.Op.Name == "raise" {
+			return true
+		}
+	}
+	return false
+}
+
+// unreached makes a block that raises yield values of the given types, which it never comes to.
+func (s *specialiser) unreached(b *ir.Block, types []ir.Type) []*ir.Value {
+	term := b.Terminator()
+	b.Nodes = b.Nodes[:len(b.Nodes)-1]
+	s.b.In(b, func() {
+		for k, t := range types {
+			if y := term.Args[k]; !t.Accepts(y.Type) {
+				nothing := s.b.List()
+				term.Args[k] = s.b.Node(ir.LookupOp("list_get"), ir.Attrs{}, nil, []ir.Type{t}, nothing, s.b.Int(0)).Results[0]
+			}
+		}
+	})
+	b.Nodes = append(b.Nodes, term)
+	return term.Args
 }
 
 // join is Type.Join but for empty lists, which fit every list type.

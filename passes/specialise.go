@@ -244,6 +244,8 @@ func (s *specialiser) node(n *ir.Node) {
 		s.call(n)
 	case ir.OpVjp:
 		s.vjp(n)
+	case ir.OpGrad: // has no meaning of its own: autograd.ExpandGradNodes replaces it
+		s.keep(n, s.vals(n.Args))
 	default:
 		s.set(n.Results, s.op(n, s.vals(n.Args)))
 	}

@@ -68,6 +68,11 @@ func TestSpecialise(t *testing.T) {
 			%s: tensor<?> = aten.sum(%x, none) %c = item_bool(%s)
 			%y = if(%c) { %a: tensor<?> = aten.neg(%x) yield(%a) } else { yield(%x) }
 			return(%y) }`, []ir.Datum{x}, "sum item_bool if neg"},
+		{"a branch that raises says nothing of types", `func @f(%x: tensor<?>) {
+			%s: tensor<?> = aten.sum(%x, none) %c = item_bool(%s)
+			%y: optional<tensor<?>> = if(%c) { yield(%x) } else { raise("ValueError", "zero") yield(none) }
+			%u: tensor<?> = unwrap(%y) %z: tensor<?> = aten.neg(%u) return(%z) }`, []ir.Datum{x}, "sum item_bool if raise list list_get neg"},
+		{"grad nodes are for autograd to expand", `func @f(%x: tensor<f64[1]>) { %y = mul(%x, %x) %g: tensor<?> = grad[1](%y, none, %x) return(%y) }`, []ir.Datum{mat([]int{1}, 2)}, "mul grad."},
 		{"short loops are unrolled", `func @f(%x: tensor<?>, %n: int) {
 			%y = for(%n, %x) (%i: int, %h: tensor<?>) { %a: tensor<?> = aten.neg(%h) %e: tensor<?> = aten.exp(%a) yield(%e) } return(%y) }`,
 			[]ir.Datum{x, int64(2)}, "neg exp neg exp"},
