@@ -59,6 +59,9 @@ func TestPanicBecomesError(t *testing.T) {
 			if u == 3 {
 				panic(v)
 			}
+			if u > 10 {
+				time.Sleep(10 * time.Microsecond) // so that the panicking worker gets its turn on a busy machine
+			}
 			after.Add(1)
 		})
 		require.ErrorContains(t, err, "unit 3 of 100000 failed: out of range")
