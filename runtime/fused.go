@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -16,8 +17,9 @@ import (
 // results, and one per reduction, whose program computes what is reduced on the fly.
 type fusedPlan struct {
 	params []*ir.Value
-	setup  []*ir.Node // view, generate and host nodes, in order
-	main   *fusedProg // nil where nothing elementwise is yielded
+	fixed  []fixedValue // what depends on nothing: computed once
+	setup  []*ir.Node   // the other view, generate and host nodes, in order
+	main   *fusedProg   // nil where nothing elementwise is yielded
 	reduce []fusedReduction
 	yields []yieldFrom
 	first  int // the least id of a value in the block
@@ -33,6 +35,11 @@ type fusedProg struct {
 type fusedReduction struct {
 	node *ir.Node
 	prog *fusedProg
+}
+
+type fixedValue struct {
+	id int
+	d  ir.Datum
 }
 
 // yieldFrom says where one result of the node comes from: an output of main, a reduction, or a value of setup.
@@ -77,7 +84,9 @@ func planFused(n *ir.Node) (*fusedPlan, error) {
 					return nil, fmt.Errorf("fused group: %s of a computed value", node.Op.Name)
 				}
 			}
-			p.setup = append(p.setup, node)
+			if !p.fix(node) {
+				p.setup = append(p.setup, node)
+			}
 		}
 	}
 	if len(stored) == 0 {
@@ -86,6 +95,26 @@ func planFused(n *ir.Node) (*fusedPlan, error) {
 	var err error
 	p.main, err = fusedProgram(blk, stored)
 	return p, err
+}
+
+// fix computes a node whose operands are all fixed.
+func (p *fusedPlan) fix(node *ir.Node) bool {
+	args := make([]ir.Datum, len(node.Args))
+	for i, a := range node.Args {
+		k := slices.IndexFunc(p.fixed, func(f fixedValue) bool { return f.id == a.ID })
+		if k < 0 {
+			return false
+		}
+		args[i] = p.fixed[k].d
+	}
+	out, err := node.Op.Eval(&ir.EvalCall{Node: node, Args: args, Ctx: context.Background()})
+	if err != nil {
+		return false // it fails when it runs
+	}
+	for i, r := range node.Results {
+		p.fixed = append(p.fixed, fixedValue{r.ID, out[i]})
+	}
+	return true
 }
 
 // bounds finds the ids of the values in the block, which stand close together.
@@ -214,6 +243,9 @@ func (p *fusedPlan) run(ctx context.Context, k *cpuKernels, args []ir.Datum) ([]
 	vals := make([]ir.Datum, p.values)
 	for i, v := range p.params {
 		vals[v.ID-p.first] = args[i]
+	}
+	for _, f := range p.fixed {
+		vals[f.id-p.first] = f.d
 	}
 	get := func(vs []*ir.Value) []ir.Datum {
 		out := make([]ir.Datum, len(vs))
