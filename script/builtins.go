@@ -790,8 +790,9 @@ func manualSeed(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 	return l.none()
 }
 
-func jitAnnotate(l *lowering, args []value, _ []kwValue, e *callExpr) value {
-	return l.typed(e.args[1], l.annotation(e.args[0]))
+func jitAnnotate(l *lowering, _ []value, _ []kwValue, e *callExpr) value {
+	l.fail(e.pos, "torch.jit.annotate() takes a type and a value")
+	return nil
 }
 
 func isTensorFn(l *lowering, args []value, _ []kwValue, e *callExpr) value {

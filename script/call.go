@@ -68,6 +68,9 @@ func (l *lowering) methodCall(e *callExpr, a *attrExpr) (value, bool) {
 	switch x := x.(type) {
 	case *torchV:
 		fn := l.namespace(x.name+"."+a.name, a.pos)
+		if t, ok := fn.(*torchV); ok && t.name == "torch.jit.annotate" && len(e.args) == 2 {
+			return l.typed(e.args[1], l.annotation(e.args[0])), true
+		}
 		args, kws := l.args(e)
 		l.at(e.pos)
 		return l.apply(fn, args, kws, e), true

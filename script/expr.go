@@ -597,6 +597,7 @@ func (l *lowering) settled(c cond, e expr) cond {
 	configured := l.file == prelude()
 	walkExpr(e, func(e expr) {
 		if a, isAttr := e.(*attrExpr); isAttr {
+			configured = configured || a.name == "is_scripting" || a.name == "is_tracing"
 			if n, isName := a.x.(*nameExpr); isName {
 				if _, isModule := l.frame.vars[n.name].(*module); isModule {
 					configured = true

@@ -129,6 +129,11 @@ func (j *joiner) vars(keep func(string) bool) {
 			l.frame.gone[name] = "it is defined only in one branch of the if at line " + fmt.Sprint(l.pos.Line)
 			continue
 		}
+		if m, isModule := a.(*module); isModule && b != value(m) {
+			delete(l.frame.vars, name)
+			l.frame.gone[name] = "it is a different module in each branch of the if at line " + fmt.Sprint(l.pos.Line)
+			continue
+		}
 		l.frame.vars[name] = j.value(a, b, name)
 	}
 }

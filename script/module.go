@@ -3,6 +3,7 @@ package script
 import (
 	_ "embed"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gtc-project/gtc/ir"
@@ -24,7 +25,8 @@ var prelude = sync.OnceValue(func() *File {
 // module is an instance of an nn.Module, known completely while lowering.
 type module struct {
 	class    string
-	def      *classDef // nil for the containers
+	kind     string    // of a container: Sequential, ModuleList, ModuleDict, ParameterList
+	def      *classDef // nil for the plain containers
 	attrs    map[string]any
 	names    []string // of attrs, in the order in which they were first set
 	keys     []string // of the children of a container
@@ -47,6 +49,12 @@ type weight struct {
 
 func newModule(class string) *module { return &module{class: class, attrs: map[string]any{}} }
 
+func newContainer(kind string) *module {
+	m := newModule(kind)
+	m.kind = kind
+	return m
+}
+
 func (m *module) set(name string, v any) {
 	if _, had := m.attrs[name]; !had {
 		m.names = append(m.names, name)
@@ -54,10 +62,10 @@ func (m *module) set(name string, v any) {
 	m.attrs[name] = v
 }
 
-func (m *module) container() bool { return m.def == nil }
+func (m *module) container() bool { return m.kind != "" }
 
 func (m *module) iterate() ([]value, bool) {
-	switch m.class {
+	switch m.kind {
 	case "ModuleList", "Sequential":
 		out := make([]value, len(m.items))
 		for i, c := range m.items {
@@ -124,7 +132,7 @@ func (c *classDef) isModule(depth int) bool {
 		return false
 	}
 	for _, b := range c.bases {
-		if path, ok := c.file.dotted(b); ok && (path == "torch.nn.Module" || path == "torch.jit.ScriptModule") {
+		if path, ok := c.file.dotted(b); ok && (path == "torch.nn.Module" || path == "torch.jit.ScriptModule" || containerKind(path) != "") {
 			return true
 		}
 		if n, ok := b.(*nameExpr); ok && n.name == "Module" && c.file == prelude() {
@@ -137,6 +145,32 @@ func (c *classDef) isModule(depth int) bool {
 		}
 	}
 	return false
+}
+
+// containerKind is the kind of container that a path names, "" for others.
+func containerKind(path string) string {
+	switch kind := strings.TrimPrefix(path, "torch.nn."); kind {
+	case "Sequential", "ModuleList", "ModuleDict":
+		if kind != path {
+			return kind
+		}
+	}
+	return ""
+}
+
+// kind is the kind of container that a class derives from, "" for none.
+func (c *classDef) kind(depth int) string {
+	for _, b := range c.bases {
+		if path, ok := c.file.dotted(b); ok && containerKind(path) != "" {
+			return containerKind(path)
+		}
+	}
+	for _, p := range c.parents() {
+		if depth < 50 && p.kind(depth+1) != "" {
+			return p.kind(depth + 1)
+		}
+	}
+	return ""
 }
 
 // method finds a method in the class or its bases.
@@ -286,7 +320,7 @@ func (l *lowering) pyElems(elems []any, e *attrExpr) value {
 		_, modules = out[i].(*module)
 	}
 	if modules {
-		m := newModule("ModuleList")
+		m := newContainer("ModuleList")
 		for i, x := range elems {
 			c, ok := x.(*module)
 			if !ok {
@@ -351,7 +385,7 @@ func (l *lowering) moduleCall(m *module, a *attrExpr, e *callExpr) (value, bool)
 		}
 		return l.tuple(out), true
 	case "forward":
-		if m.class == "Sequential" {
+		if m.kind == "Sequential" {
 			args, kws := l.args(e)
 			return l.callModule(m, args, kws, e.pos), true
 		}
@@ -361,9 +395,9 @@ func (l *lowering) moduleCall(m *module, a *attrExpr, e *callExpr) (value, bool)
 
 // callModule lowers module(…).
 func (l *lowering) callModule(m *module, args []value, kws []kwValue, p Pos) value {
-	switch m.class {
+	switch m.kind {
 	case "Sequential":
-		if m.def != nil {
+		if m.def != nil && m.def.method("forward") != nil {
 			break
 		}
 		if len(args) != 1 || len(kws) > 0 {
@@ -378,6 +412,9 @@ func (l *lowering) callModule(m *module, args []value, kws []kwValue, p Pos) val
 		l.frame.key = key
 		return x
 	case "ModuleList", "ModuleDict", "ParameterList":
+		if m.def != nil && m.def.method("forward") != nil {
+			break
+		}
 		l.fail(p, "a %s cannot be called: call its elements", m.class)
 	}
 	d := m.def.method("forward")
@@ -425,7 +462,7 @@ func (l *lowering) moduleSlice(m *module, s *sliceExpr) value {
 	items, ok := m.iterate()
 	if ok {
 		if part, ok := sliceStatic(items, bound(s.lo), bound(s.hi), bound(s.step)); ok {
-			out := newModule(m.class)
+			out := newContainer(m.kind)
 			for i, c := range part {
 				out.keys, out.items = append(out.keys, strconv.Itoa(i)), append(out.items, c.(*module))
 			}

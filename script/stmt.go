@@ -948,7 +948,7 @@ func (l *lowering) unrolled(it value, body []stmt) ([]value, bool) {
 // unroll repeats the body for each element. A body with exits is nested: what follows an element is in the branches that go on.
 func (l *lowering) unroll(s *forStmt, elems []value) bool {
 	if hasExit(s.body) {
-		l.fail(s.pos, "break, continue and return in a loop over a tuple or a ModuleList are not supported")
+		return l.unrollExits(s, elems)
 	}
 	key := l.frame.key
 	for i, e := range elems {
@@ -958,6 +958,48 @@ func (l *lowering) unroll(s *forStmt, elems []value) bool {
 	}
 	l.frame.key = key
 	return false
+}
+
+// unrollExits unrolls a loop whose body has exits: each iteration but the first is in the branch that goes on.
+func (l *lowering) unrollExits(s *forStmt, elems []value) bool {
+	f := l.frame
+	f.loop++
+	code := l.codeVar()
+	key := f.key
+	var iteration func(i int)
+	iteration = func(i int) {
+		if i == len(elems) {
+			return
+		}
+		f.key = fmt.Sprintf("%s/%d:%d", key, s.pos.Line, i)
+		l.assign(s.target, elems[i])
+		l.block(s.body)
+		l.at(s.pos)
+		left, ok := f.vars[code].(*scalarV)
+		if !ok {
+			iteration(i + 1)
+			return
+		}
+		goOn := l.op("py_eq", left.v, l.int(0))
+		if d, isConst := goOn.Const(); isConst {
+			if d.(bool) {
+				iteration(i + 1)
+			}
+			return
+		}
+		if i+1 < len(elems) {
+			l.branch(goOn, nil, func() { iteration(i + 1) }, func() {})
+		}
+	}
+	f.vars[code] = l.scalar(int64(0))
+	iteration(0)
+	f.key = key
+	f.loop--
+	if !anyExit(s.body, false) {
+		delete(f.vars, code)
+		return false
+	}
+	return true
 }
 
 // iterate gives the number of elements of an iterable and a function for the element at an index.
