@@ -70,4 +70,4 @@ func Passes(v Version) string {
 }
 
 // installHint ends every error about a missing library.
-const installHint = "install LLVM 19 (Debian and Ubuntu: apt-get install libllvm19) or use the reference evaluator (--target=ref)"
+const installHint = "install LLVM 19 (Debian and Ubuntu: apt-get install libllvm19) or use the reference evaluator (--target=interp)"

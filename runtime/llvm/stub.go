@@ -7,7 +7,7 @@ import "errors"
 // LLVM is a loaded library. In this build there is none.
 type LLVM struct{}
 
-var errStub = errors.New("llvm: this binary was built without LLVM (build tag nollvm, or a system whose libraries cannot be loaded at run time); rebuild without the tag, or use the reference evaluator (--target=ref)")
+var errStub = errors.New("llvm: this binary was built without LLVM (build tag nollvm, or a system whose libraries cannot be loaded at run time); rebuild without the tag, or use the reference evaluator (--target=interp)")
 
 // Load always fails in this build.
 func Load() (*LLVM, error) { return nil, errStub }
