@@ -31,7 +31,7 @@ func load(t *testing.T) *LLVM {
 
 func TestOpenErrorsSayWhatToDo(t *testing.T) {
 	_, err := Open(Options{Path: "none"})
-	require.ErrorContains(t, err, "--target=ref")
+	require.ErrorContains(t, err, "--target=interp")
 	_, err = Open(Options{Path: "/nonexistent/libLLVM-77.so"})
 	require.Error(t, err)
 	if strings.Contains(err.Error(), "nollvm") {
