@@ -2,11 +2,11 @@ package passes
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/gtc-project/gtc/autograd"
+	"github.com/gtc-project/gtc/internal/debug"
 	"github.com/gtc-project/gtc/ir"
 )
 
@@ -89,7 +89,7 @@ func Run(f *ir.Func, o Options) (*ir.Func, error) {
 	return f, nil
 }
 
-var debugVerify = strings.Contains(os.Getenv("GTC_DEBUG"), "verify")
+var debugVerify = debug.On("verify")
 
 func selectPasses(names []string) (map[string]bool, error) {
 	selected := map[string]bool{}
@@ -125,6 +125,7 @@ func Compile(f *ir.Func, args []ir.Datum, grad *autograd.Options, o Options) (*i
 	if err != nil {
 		return nil, err
 	}
+	forget(f)
 	if o.Passes == nil {
 		o.Passes = []string{"fuse"}
 	}

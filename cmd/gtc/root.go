@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
+	godebug "runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gtc-project/gtc/internal/debug"
 )
 
 // The exit codes.
@@ -33,6 +34,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 			code = exitFailed
 		}
 	}()
+	fmt.Fprint(stderr, debug.Notice())
 	root := rootCommand()
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
@@ -62,15 +64,16 @@ func reportPanic(stderr io.Writer, r any) {
 		text = text[:2000] + "…"
 	}
 	fmt.Fprintf(stderr, "gtc: internal error: %s\nThis is a bug in gtc. Please report it together with the model and the command line; GTC_DEBUG=stack prints where it happened.\n", text)
-	if strings.Contains(os.Getenv("GTC_DEBUG"), "stack") {
-		_, _ = stderr.Write(debug.Stack())
+	if debug.On("stack") {
+		_, _ = stderr.Write(godebug.Stack())
 	}
 }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "gtc",
-		Short: "A graph compiler and tracing JIT with PyTorch's semantics",
+		Use:     "gtc",
+		Version: version(),
+		Short:   "A graph compiler and tracing JIT with PyTorch's semantics",
 		Long: `gtc compiles and runs models with PyTorch's semantics: scripts in TorchScript's subset of Python, its own IR, and packages.
 
 A MODEL is net.py or net.gts (script), net.gtir (IR text) or net.gtc (package), told apart by content first and name second.

@@ -46,7 +46,7 @@ type Backend struct {
 // New makes a backend. It fails where LLVM is missing or the platform cannot run the code.
 func New(o Options) (*Backend, error) {
 	if !jit.Supported {
-		return nil, errors.New("cpu: this platform is not supported; use the reference evaluator (--target=ref)")
+		return nil, errors.New("cpu: this platform is not supported; use the reference evaluator (--target=interp)")
 	}
 	if o.LLVM == nil {
 		l, err := llvm.Load()
@@ -74,7 +74,7 @@ func New(o Options) (*Backend, error) {
 	case b.target.HasFeature("sse4.1"):
 		b.vector = 16
 	default:
-		return nil, fmt.Errorf("cpu: the CPU %s has no SSE4.1, which generated code needs; use the reference evaluator (--target=ref)", b.target.CPU)
+		return nil, fmt.Errorf("cpu: the CPU %s has no SSE4.1, which generated code needs; use the reference evaluator (--target=interp)", b.target.CPU)
 	}
 	return b, nil
 }

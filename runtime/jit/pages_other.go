@@ -11,7 +11,7 @@ import (
 // Supported reports whether this platform can run machine code made by gtc.
 const Supported = false
 
-var errUnsupported = fmt.Errorf("jit: the CPU target is not supported on %s/%s; use the reference evaluator (--target=ref)", runtime.GOOS, runtime.GOARCH)
+var errUnsupported = fmt.Errorf("jit: the CPU target is not supported on %s/%s; use the reference evaluator (--target=interp)", runtime.GOOS, runtime.GOARCH)
 
 func mapPages(uint64) ([]byte, error) { return nil, errUnsupported }
 

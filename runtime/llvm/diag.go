@@ -68,7 +68,7 @@ var diagnosticHandler = sync.OnceValue(func() uintptr {
 // fatalHandler is the C callback for what LLVM cannot survive. LLVM's code is in an unknown state then, so the process ends.
 var fatalHandler = sync.OnceValue(func() uintptr {
 	return purego.NewCallback(func(reason unsafe.Pointer) {
-		fmt.Fprintf(os.Stderr, "gtc: LLVM cannot go on: %s\ngtc: this is a bug in gtc's code generation; --target=ref avoids LLVM\n", cString(reason))
+		fmt.Fprintf(os.Stderr, "gtc: LLVM cannot go on: %s\ngtc: this is a bug in gtc's code generation; --target=interp avoids LLVM\n", cString(reason))
 		os.Exit(2)
 	})
 })
