@@ -8,6 +8,7 @@ func tidy(f *ir.Func) (*ir.Func, error) {
 	if err != nil {
 		return nil, err
 	}
+	forget(g)
 	if err := fuse(g); err != nil {
 		return nil, err
 	}
