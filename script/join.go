@@ -31,11 +31,19 @@ type joiner struct {
 	parts  [2]map[*cell][]*cell // cells that stand for a part of a branch's new cell
 	not    *ir.Value
 	count  int
+	exited [2]bool // sides from which control does not go on
 }
 
 // branch lowers both branches of an if and joins their states. keep says which variables matter afterwards; nil means all.
 func (l *lowering) branch(cond *ir.Value, keep func(string) bool, then, els func()) {
+	l.branchExits(cond, keep, nil, then, els)
+}
+
+// branchExits is branch where exited, once the branches are lowered, says which of them do not go on: what they leave undefined is
+// not missed.
+func (l *lowering) branchExits(cond *ir.Value, keep func(string) bool, exited *[2]bool, then, els func()) {
 	p := l.pos
+	*l.limit -= len(l.frame.vars) + len(l.cells)/8
 	j := &joiner{l: l, cond: cond, serial: l.serial, ids: l.f.NumValues(), key: fmt.Sprintf("%s/if%d:%d", l.frame.key, p.Line, p.Col),
 		phis: map[[2]*ir.Value]*ir.Value{}, pairs: map[[2]*cell]*cell{}}
 	vars, cells, gone := l.frame.vars, l.cells, l.frame.gone
@@ -54,6 +62,9 @@ func (l *lowering) branch(cond *ir.Value, keep func(string) bool, then, els func
 	l.try(func() {
 		j.n = l.b.Node(ir.OpIf, ir.Attrs{}, []*ir.Block{j.sides[0].blk, j.sides[1].blk}, nil, cond)
 	})
+	if exited != nil {
+		j.exited = *exited
+	}
 	j.vars(keep)
 	j.cells()
 	j.poisonShared()
@@ -118,7 +129,7 @@ func (j *joiner) vars(keep func(string) bool) {
 			delete(l.frame.vars, name)
 			continue
 		case okA && okB:
-		case strings.HasPrefix(name, "$"):
+		case strings.HasPrefix(name, "$"), j.exited[0] && okB, j.exited[1] && okA:
 			if !okA {
 				j.inSide(0, func() { a = l.dummyLike(b) })
 			} else {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	maxNodes = 2_000_000 // nodes that lowering may emit
-	maxCalls = 200       // nesting of calls of the script's own functions
+	maxNodes = 250_000 // nodes that lowering may emit
+	maxCalls = 200     // nesting of calls of the script's own functions
 )
 
 // lowering turns functions of a file into IR. It interprets the program abstractly: types are inferred on the way, calls are
@@ -53,6 +53,8 @@ type frame struct {
 	ret      *ir.Type          // declared
 	loop     int               // depth of loops
 	returns  []*returnStmt     // returns inside loops, evaluated after them
+	dups     int               // nested ifs whose rest has been appended to both branches
+	pseudo   map[int]bool      // levels of loop that are no loops: see exitByCode
 	depth    int
 	call     Pos   // where it was called,
 	file     *File // in this file

@@ -50,6 +50,9 @@ func (l *lowering) block(stmts []stmt) bool {
 			l.frame.vars[l.codeVar()] = l.scalar(int64(codeBreak))
 			return true
 		case *continueStmt:
+			if l.frame.pseudo[l.frame.loop] {
+				l.frame.vars[l.codeVar()] = l.scalar(int64(codeContinue))
+			}
 			return true
 		case *raiseStmt:
 			l.raise(s)
@@ -162,11 +165,16 @@ func raises(stmts []stmt) bool {
 	return false
 }
 
-// finish lowers the statements up to the end of the function, or of the loop body.
-func (l *lowering) finish(stmts []stmt) {
-	if !l.block(stmts) && l.frame.loop == 0 {
-		l.implicitReturn()
+// finish lowers the statements up to the end of the function, or of the loop body; it reports whether they are left before.
+func (l *lowering) finish(stmts []stmt) bool {
+	if l.block(stmts) {
+		return true
 	}
+	if l.frame.loop == 0 {
+		l.implicitReturn()
+		return true
+	}
+	return false
 }
 
 // implicitReturn is what happens at the end of a function that has no return there.
@@ -252,11 +260,69 @@ func (l *lowering) exitIf(s *ifStmt, rest []stmt) bool {
 		return l.block(then)
 	}
 	l.at(s.pos)
+	f := l.frame
+	if !exits(s.then) && !exits(s.els) && len(rest) > 0 {
+		if f.dups >= maxDups {
+			return l.exitByCode(s, c, rest)
+		}
+		f.dups++
+		defer func() { f.dups-- }()
+	}
 	keep := func(string) bool { return false }
-	if l.frame.loop > 0 {
+	if f.loop > 0 {
 		keep = nil
 	}
-	l.branch(c.v, keep, func() { l.refine(c.yes); l.finish(then) }, func() { l.refine(c.no); l.finish(els) })
+	var exited, none [2]bool
+	which := &none
+	if f.pseudo[f.loop] {
+		which = &exited
+	}
+	l.branchExits(c.v, keep, which, func() { l.refine(c.yes); exited[0] = l.finish(then) }, func() { l.refine(c.no); exited[1] = l.finish(els) })
+	return exited[0] && exited[1] || f.loop == 0 || !f.pseudo[f.loop]
+}
+
+// maxDups bounds the nesting of ifs whose rest is lowered twice.
+const maxDups = 3
+
+// codeContinue is what a continue inside exitByCode leaves in the code variable.
+const codeContinue = -1
+
+// exitByCode lowers an if with exits without appending the rest to its branches: exits set a code, as those of a loop do, and the
+// rest runs where there was none.
+func (l *lowering) exitByCode(s *ifStmt, c cond, rest []stmt) bool {
+	f := l.frame
+	f.loop++
+	if f.pseudo == nil {
+		f.pseudo = map[int]bool{}
+	}
+	f.pseudo[f.loop] = true
+	code := l.codeVar()
+	f.vars[code] = l.scalar(int64(0))
+	dups := f.dups
+	f.dups = 0
+	var exited [2]bool
+	l.branchExits(c.v, nil, &exited, func() { l.refine(c.yes); exited[0] = l.block(s.then) }, func() { l.refine(c.no); exited[1] = l.block(s.els) })
+	f.dups = dups
+	delete(f.pseudo, f.loop)
+	f.loop--
+	v := f.vars[code].(*scalarV).v
+	delete(f.vars, code)
+	left := l.op("py_ne", v, l.int(0))
+	keep := func(string) bool { return false }
+	if f.loop > 0 {
+		keep = nil
+	}
+	gone := [2]bool{f.pseudo[f.loop], false}
+	l.branchExits(left, keep, &gone, func() {
+		switch {
+		case f.loop == 0:
+			l.returnSites(v, 0)
+		case f.pseudo[f.loop]:
+			f.vars[l.codeVar()] = scalarOf(v)
+		default:
+			f.vars[l.codeVar()] = scalarOf(l.op("py_select", l.op("py_eq", v, l.int(codeContinue)), l.int(0), v))
+		}
+	}, func() { gone[1] = l.finish(rest) && f.pseudo[f.loop] })
 	return true
 }
 
