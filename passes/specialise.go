@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,43 +10,37 @@ import (
 	"github.com/gtc-project/gtc/ir"
 )
 
-// Signature names what Specialise assumes of arguments: dtypes and shapes of tensors, structure of containers, and the values of ints,
+// Signature is a key, not for reading, of what Specialise assumes of arguments: dtypes and shapes of tensors, structure of containers, and the values of ints,
 // bools, strings, dtypes and None. Floats stay run-time values.
 func Signature(args []ir.Datum) string {
-	var sb strings.Builder
-	for i, a := range args {
-		if i > 0 {
-			sb.WriteByte('|')
-		}
-		writeSignature(&sb, a)
+	key := make([]byte, 0, 256)
+	for _, a := range args {
+		key = appendArg(key, a)
 	}
-	return sb.String()
+	return string(key)
 }
 
-func writeSignature(sb *strings.Builder, d ir.Datum) {
-	all := func(open byte, ds []ir.Datum) {
-		sb.WriteByte(open)
+func appendArg(key []byte, d ir.Datum) []byte {
+	all := func(tag byte, ds []ir.Datum) {
+		key = binary.AppendUvarint(append(key, tag), uint64(len(ds)))
 		for _, e := range ds {
-			writeSignature(sb, e)
-			sb.WriteByte(',')
+			key = appendArg(key, e)
 		}
-		sb.WriteByte(';')
 	}
 	switch d := d.(type) {
-	case *ir.Array:
-		fmt.Fprintf(sb, "%s%v", d.DType, d.Shape)
 	case float64:
-		sb.WriteString("float")
+		return append(key, tagKindFloat)
 	case ir.List:
-		all('[', d.Elems())
+		all(tagList, d.Elems())
 	case ir.Tuple:
-		all('(', d)
+		all(tagTuple, d)
 	case *ir.Dict:
-		all('{', d.Keys)
-		all(':', d.Values)
+		all(tagDict, d.Keys)
+		all(tagDict, d.Values)
 	default:
-		sb.WriteString(ir.FormatDatum(d))
+		return appendDatum(key, d)
 	}
+	return key
 }
 
 // Specialise gives f for arguments of one Signature: types are inferred throughout, scalar computations on known values are done,
