@@ -358,7 +358,7 @@ func nodeKey(op *ir.Op, attrs ir.Attrs, args []*ir.Value) string {
 func (s *specialiser) call(n *ir.Node) {
 	args := s.vals(n.Args)
 	fn := aten.Lookup(n.Attrs.Callee)
-	if !s.expand || fn == nil || len(args) != len(fn.Params) || s.depth >= maxDepth || s.budget <= 0 {
+	if !s.expand || fn == nil || len(args) != len(fn.Params) || s.depth >= maxDepth || s.budget <= 0 || anyUncertain(args) {
 		s.keep(n, args)
 		return
 	}
@@ -376,6 +376,16 @@ func (s *specialiser) call(n *ir.Node) {
 	s.nodes(scratch.Nodes)
 	s.depth--
 	s.set(n.Results, s.vals(outs))
+}
+
+// anyUncertain reports whether it is open what kind of value an operand is, or whether it is None: an expansion would have to guess.
+func anyUncertain(args []*ir.Value) bool {
+	for _, a := range args {
+		if a.Type.Kind == ir.KAny || a.Type.Kind == ir.KOptional {
+			return true
+		}
+	}
+	return false
 }
 
 func calls(b *ir.Block, callee string) bool {
