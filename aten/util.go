@@ -671,3 +671,6 @@ func typeName(d dtype.DType) string {
 	}
 	return strings.TrimPrefix(d.Torch(), "torch.")
 }
+
+// one wraps the single result of an expansion.
+func one(v *ir.Value) []*ir.Value { return []*ir.Value{v} }
