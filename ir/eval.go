@@ -194,6 +194,17 @@ func pin(ds []Datum) {
 	}
 }
 
+// Release gives the memory of results back for reuse, where it came from a reused arena: nobody may read them, or what shares memory with
+// them, afterwards. Without it the memory is reused once the garbage collector has found the arrays unreachable.
+func Release(ds ...Datum) {
+	for _, d := range ds {
+		if b := bufferOf(d); b != nil {
+			b.Retain()
+			b.Release()
+		}
+	}
+}
+
 func (fr *frame) get(vs []*Value) []Datum {
 	out := make([]Datum, len(vs))
 	for i, v := range vs {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/gtc-project/gtc/ir"
 )
 
 // Timing is what Bench measures. Times are in milliseconds, sizes in bytes.
@@ -45,15 +47,19 @@ func Bench(ctx context.Context, path string, o *Options, minTime time.Duration) 
 	}
 	t := &Timing{CompileMS: ms(time.Since(start))}
 	start = time.Now()
-	if _, err := call.Execute(ctx); err != nil {
+	last, err := call.Execute(ctx)
+	if err != nil {
 		return nil, err
 	}
 	t.FirstMS = ms(time.Since(start))
 	runtime.GC()
 	var times []float64
 	for begin := time.Now(); len(times) == 0 || time.Since(begin) < minTime; {
+		for _, r := range last { // as a caller does that is done with them
+			ir.Release(r.Array)
+		}
 		start := time.Now()
-		if _, err := call.Execute(ctx); err != nil {
+		if last, err = call.Execute(ctx); err != nil {
 			return nil, err
 		}
 		times = append(times, ms(time.Since(start)))
