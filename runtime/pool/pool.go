@@ -26,6 +26,15 @@ const spin = 30 * time.Microsecond
 type Worker struct {
 	ID    int // 0 for the caller, below Pool.Size
 	stack *jit.Stack
+	args  []int64
+}
+
+// Args is memory for the arguments of Call: n words of arbitrary content, the same at every call.
+func (w *Worker) Args(n int) []int64 {
+	if len(w.args) < n {
+		w.args = make([]int64, max(n, 256))
+	}
+	return w.args[:n]
 }
 
 // Call runs machine code on the worker's own stack. See jit.Call for what args must be.
@@ -56,16 +65,27 @@ type thread struct {
 	stop   atomic.Bool
 }
 
-// job is one Run.
+// Task is what Do runs.
+type Task interface {
+	// Unit does unit u of the work on worker w.
+	Unit(w *Worker, u int)
+}
+
+// taskFunc is a function as a Task.
+type taskFunc func(*Worker, int)
+
+func (f taskFunc) Unit(w *Worker, u int) { f(w, u) }
+
+// job is one Do. Jobs are used again.
 type job struct {
 	units   int64
 	next    atomic.Int64 // the first unit that nobody has taken
-	f       func(*Worker, int)
+	task    Task
 	done    <-chan struct{}
 	running atomic.Int64 // workers that took part and have not finished
 	idle    chan struct{}
-	errOnce sync.Once
-	err     error
+	mu      sync.Mutex
+	err     error // the first one
 }
 
 // New makes a pool of n workers, the caller included; n <= 0 means GOMAXPROCS.
@@ -94,16 +114,23 @@ func (p *Pool) Close() {
 	}
 }
 
-// Run calls f(worker, unit) for every unit in [0, units), in any order and on several workers at once, and returns when all have
-// finished. A panic in f, or the end of ctx, stops further units and is returned as an error.
+// Run calls f(worker, unit) for every unit in [0, units); see Do.
 func (p *Pool) Run(ctx context.Context, units int, f func(w *Worker, unit int)) error {
+	return p.Do(ctx, units, taskFunc(f))
+}
+
+// Do runs every unit of t in [0, units), in any order and on several workers at once, and returns when all have finished. A panic in
+// t, or the end of ctx, stops further units and is returned as an error. Do itself does not allocate.
+func (p *Pool) Do(ctx context.Context, units int, t Task) error {
 	if units <= 0 {
 		return ctx.Err()
 	}
 	if units == 1 {
-		return runOne(ctx, f)
+		return runOne(ctx, t)
 	}
-	j := &job{units: int64(units), f: f, done: ctx.Done()}
+	j := jobs.Get().(*job)
+	j.units, j.task, j.done = int64(units), t, ctx.Done()
+	j.next.Store(0)
 	helpers := min(units, p.Size()) - 1
 	if helpers > 0 {
 		helpers = min(helpers, runtime.GOMAXPROCS(0)-1)
@@ -114,14 +141,19 @@ func (p *Pool) Run(ctx context.Context, units int, f func(w *Worker, unit int)) 
 	} else {
 		j.runAlone()
 	}
-	return j.result(ctx)
+	err := j.result(ctx)
+	j.task, j.done, j.err = nil, nil, nil // nobody else holds j any more
+	jobs.Put(j)
+	return err
 }
+
+var jobs = sync.Pool{New: func() any { return &job{idle: make(chan struct{}, 1)} }}
 
 // callers are workers for goroutines that run units on their own.
 var callers = sync.Pool{New: func() any { return new(Worker) }}
 
 // runOne runs a single unit on the caller.
-func runOne(ctx context.Context, f func(*Worker, int)) (err error) {
+func runOne(ctx context.Context, t Task) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -132,7 +164,7 @@ func runOne(ctx context.Context, f func(*Worker, int)) (err error) {
 		}
 		callers.Put(w)
 	}()
-	f(w, 0)
+	t.Unit(w, 0)
 	return nil
 }
 
@@ -170,7 +202,6 @@ func (p *Pool) share(j *job, n int) {
 			go t.loop()
 		}
 	})
-	j.idle = make(chan struct{}, 1)
 	j.running.Store(int64(n) + 1)
 	for _, t := range p.others[:n] {
 		t.mail.Store(j)
@@ -201,7 +232,11 @@ func (j *job) work(w *Worker) {
 	unit := int64(-1)
 	defer func() {
 		if r := recover(); r != nil {
-			j.errOnce.Do(func() { j.err = unitError(r, unit, j.units) })
+			j.mu.Lock()
+			if j.err == nil {
+				j.err = unitError(r, unit, j.units)
+			}
+			j.mu.Unlock()
 			j.next.Store(stopped)
 		}
 	}()
@@ -220,7 +255,7 @@ func (j *job) work(w *Worker) {
 		if unit >= j.units {
 			return
 		}
-		j.f(w, int(unit))
+		j.task.Unit(w, int(unit))
 	}
 }
 
