@@ -2,6 +2,7 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,6 +110,11 @@ func selectPasses(names []string) (map[string]bool, error) {
 	return selected, nil
 }
 
+// pass finds a row of Table.
+func pass(name string) *Pass {
+	return &Table[slices.IndexFunc(Table, func(p Pass) bool { return p.Name == name })]
+}
+
 // Compile makes f ready to run on arguments of one Signature: specialised and fused. With grad it also computes gradients; the
 // function then takes the cotangents after the arguments (see Gradient). f is not changed.
 func Compile(f *ir.Func, args []ir.Datum, grad *autograd.Options, o Options) (*ir.Func, error) {
@@ -116,6 +122,7 @@ func Compile(f *ir.Func, args []ir.Datum, grad *autograd.Options, o Options) (*i
 	if err := autograd.ExpandGradNodes(f); err != nil {
 		return nil, err
 	}
+	begin := time.Now()
 	var err error
 	if grad != nil {
 		f, err = Gradient(f, args, *grad)
@@ -126,6 +133,9 @@ func Compile(f *ir.Func, args []ir.Datum, grad *autograd.Options, o Options) (*i
 		return nil, err
 	}
 	forget(f)
+	if o.After != nil {
+		o.After(pass("specialise"), f, time.Since(begin))
+	}
 	if o.Passes == nil {
 		o.Passes = []string{"fuse"}
 	}

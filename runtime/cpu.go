@@ -14,6 +14,7 @@ import (
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 	"github.com/gtc-project/gtc/runtime/arena"
+	"github.com/gtc-project/gtc/runtime/llvm"
 	"github.com/gtc-project/gtc/runtime/pool"
 )
 
@@ -27,13 +28,24 @@ type cpuKernels struct {
 }
 
 func newCPU(o Options) (kernels, error) {
-	copts := cpu.Options{}
+	lib, err := llvm.Load()
+	if err != nil {
+		return nil, fmt.Errorf("the cpu target needs LLVM: %w", err)
+	}
+	target, err := cpu.Arch(o.Arch, lib.Host())
+	if err == nil {
+		err = cpu.Runnable(target, lib.Host())
+	}
+	if err != nil {
+		return nil, err
+	}
+	copts := cpu.Options{LLVM: lib, Target: &target}
 	if o.Threads > 0 {
 		copts.Pool = pool.New(o.Threads)
 	}
 	b, err := cpu.New(copts)
 	if err != nil {
-		return nil, fmt.Errorf("the cpu target needs LLVM: %w", err)
+		return nil, err
 	}
 	return &cpuKernels{backend: b}, nil
 }

@@ -2,8 +2,18 @@
 
 package runtime
 
-import "errors"
+import (
+	"context"
+	"errors"
+
+	"github.com/gtc-project/gtc/ir"
+)
+
+var errNoLLVM = errors.New("this gtc was built with -tags nollvm: only the reference evaluator is available")
 
 func newCPU(Options) (kernels, error) {
-	return nil, errors.New("this gtc was built with -tags nollvm: only the reference evaluator is available")
+	return nil, errNoLLVM
 }
+
+// Emit needs LLVM.
+func Emit(context.Context, *ir.Func, string, string) ([]byte, error) { return nil, errNoLLVM }

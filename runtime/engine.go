@@ -21,7 +21,8 @@ const (
 // Options configure an Engine. The zero value means CPU.
 type Options struct {
 	Target  Target
-	Threads int // workers of the cpu target; 0 means one per CPU
+	Threads int    // workers of the cpu target; 0 means one per CPU
+	Arch    string // what the cpu target makes code for: native (or ""), or a level of x86-64 that this machine has
 }
 
 // Engine computes: it expands and compiles calls, keeps the results of that work, and runs them. It is safe for concurrent use.

@@ -23,6 +23,8 @@ type Options struct {
 	Cache  *cache.Cache // nil: cache.Default
 	Pool   *pool.Pool   // nil: pool.Default
 	Target *llvm.Target // nil: the host
+	// Record, where set, gets the text of every kernel instead of it being compiled; running one then does nothing.
+	Record func(name, text string)
 }
 
 // Backend compiles and runs kernels. It is safe for concurrent use.
@@ -34,6 +36,7 @@ type Backend struct {
 	passes string
 	vector int  // bytes of a vector register
 	fma    bool // the CPU has fused multiply-add
+	record func(name, text string)
 
 	maps    sync.Map // weak pointer to a scalar.Prog -> *mapKernels
 	reduces sync.Map // reduceKey -> *reduceKernels
@@ -65,6 +68,7 @@ func New(o Options) (*Backend, error) {
 	if o.Target != nil {
 		b.target = *o.Target
 	}
+	b.record = o.Record
 	b.fma = b.target.HasFeature("fma")
 	switch {
 	case b.target.HasFeature("avx512f"):
@@ -87,12 +91,17 @@ func (b *Backend) Target() llvm.Target { return b.target }
 
 // compile gives the function with the given name in LLVM text. Code lives as long as a function of it does.
 func (b *Backend) compile(text, name string) (jit.Func, error) {
-	key := cache.MakeKey(text, b.target.Triple, b.target.CPU, b.target.Features, b.passes, b.llvm.Version().String(), loaderABI)
+	target := b.target
+	if b.record != nil {
+		b.record(name, text)
+		text, name, target = emptyText, "empty", b.llvm.Host()
+	}
+	key := cache.MakeKey(text, target.Triple, target.CPU, target.Features, b.passes, b.llvm.Version().String(), loaderABI)
 	b.mu.Lock()
 	m := b.modules[key].Value()
 	b.mu.Unlock()
 	if m == nil {
-		obj, err := b.cache.Do(key, func() ([]byte, error) { return b.llvm.Compile(text, b.target, b.passes, llvm.Object) })
+		obj, err := b.cache.Do(key, func() ([]byte, error) { return b.llvm.Compile(text, target, b.passes, llvm.Object) })
 		if err != nil {
 			return jit.Func{}, fmt.Errorf("cpu: kernel %s: %w", name, err)
 		}
@@ -107,6 +116,9 @@ func (b *Backend) compile(text, name string) (jit.Func, error) {
 	return m.Lookup(name)
 }
 
+// emptyText is a kernel that does nothing.
+const emptyText = "define void @empty(i64* %args) {\n  ret void\n}\n"
+
 // forget drops the entry of code that is gone.
 func (b *Backend) forget(key cache.Key) {
 	b.mu.Lock()
@@ -116,7 +128,7 @@ func (b *Backend) forget(key cache.Key) {
 	}
 }
 
-// Emit compiles LLVM text of this package's kernels to another form, for --emit.
+// Emit compiles LLVM text of this package's kernels, for one or for several (Merge), to another form.
 func (b *Backend) Emit(text string, out llvm.Output) ([]byte, error) {
 	return b.llvm.Compile(text, b.target, b.passes, out)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -64,6 +65,9 @@ func run(epochs, batch int, lr float64, dir, out string) error {
 		}
 		fmt.Printf("epoch %d: loss %.4f, test accuracy %.2f %% (%.1f s)\n", epoch+1, loss, 100*acc, time.Since(start).Seconds())
 	}
+	if err := report(model, test); err != nil {
+		return err
+	}
 	if out == "" {
 		return nil
 	}
@@ -105,6 +109,26 @@ func accuracy(model *lenet.LeNet, test *data.Dataset) (float64, error) {
 	x := tensor.NoGrad(tensor.FromArray(test.Field("images")))
 	y := tensor.FromArray(test.Field("labels"))
 	return model.Forward(x).ArgMax(1).Eq(y).To(tensor.F32).Mean().Item()
+}
+
+// report prints the final accuracy and how long eager inference over all test digits takes: the median of several runs, as `gtc bench` gives it.
+func report(model *lenet.LeNet, test *data.Dataset) error {
+	acc, err := accuracy(model, test)
+	if err != nil {
+		return err
+	}
+	x := tensor.NoGrad(tensor.FromArray(test.Field("images")))
+	var times []float64
+	for range 7 {
+		start := time.Now()
+		if err := model.Forward(x).Err(); err != nil {
+			return err
+		}
+		times = append(times, float64(time.Since(start).Nanoseconds())/1e6)
+	}
+	slices.Sort(times)
+	fmt.Printf("eager: test accuracy %.2f %%, inference over %d digits in %.3f ms\n", 100*acc, test.Len(), times[len(times)/2])
+	return nil
 }
 
 func save(model *lenet.LeNet, test *data.Dataset, dir string) error {

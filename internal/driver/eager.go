@@ -74,7 +74,7 @@ func (r *eagerRun) leaves(m *Model, args []ir.Datum, grad bool) []leaf {
 	for i := range args {
 		for _, l := range Leaves(c.name(i), args[i]) {
 			t := tensor.FromArray(l.Array).With(r.scope)
-			if grad && l.Array.DType.IsFloat() && c.wantsGradient(i) {
+			if grad && l.Array.DType.IsFloat() && c.model.wantsGradient(i, c.args[i]) {
 				t = t.RequiresGrad()
 				out = append(out, leaf{l.Key, t})
 			}

@@ -1,102 +1,308 @@
 package driver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gtc-project/gtc/autograd"
+	"github.com/gtc-project/gtc/codegen/ptx"
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/internal/pkgfile"
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/passes"
+	"github.com/gtc-project/gtc/runtime"
 )
 
 // Emit says what Compile makes.
 type Emit struct {
-	Form       string // package, ir, so, obj, llvm, asm, ptx, go; "" goes by Output's name
-	Output     string // "" is Stdout, for text only
-	Passes     string
-	PrintAfter string
-	TimePasses bool
-	Stdout     io.Writer
-	Stderr     io.Writer
+	Form   string // package, ir, obj, llvm, asm, ptx, go (so is not available yet); "" goes by Output's name
+	Output string // "" is Stdout, for text only
+	Observe
+	Stdout io.Writer
 }
 
 // forms maps file extensions to forms.
 var forms = map[string]string{".gtc": "package", ".gtir": "ir", ".so": "so", ".o": "obj", ".ll": "llvm", ".s": "asm", ".ptx": "ptx", ".go": "go"}
 
 // Check settles the form and finds options that can never be right.
-func (e *Emit) Check() error {
+func (e *Emit) Check(o *Options) error {
 	if e.Form == "" {
 		if e.Form = forms[filepath.Ext(e.Output)]; e.Form == "" {
 			e.Form = "package"
 		}
 	}
-	if e.PrintAfter != "" && e.PrintAfter != "all" {
-		if _, err := passesUpTo(e.PrintAfter); err != nil {
-			return err
-		}
+	if err := e.Observe.check(); err != nil {
+		return err
 	}
 	switch e.Form {
-	case "package", "so", "obj":
+	case "package", "so", "obj", "go":
 		if e.Output == "" {
 			return fmt.Errorf("--emit=%s needs -o FILE", e.Form)
 		}
-	case "ir", "llvm", "asm", "ptx", "go":
+	case "ir", "llvm", "asm", "ptx":
 	default:
 		return fmt.Errorf("--emit=%s is not known; the forms are package, ir, so, obj, llvm, asm, ptx and go", shortText(e.Form))
+	}
+	return e.checkTarget(o)
+}
+
+// checkTarget finds a target or an architecture that does not go with the form.
+func (e *Emit) checkTarget(o *Options) error {
+	of := map[string]string{"so": TargetCPU, "obj": TargetCPU, "llvm": TargetCPU, "asm": TargetCPU, "ptx": TargetCUDA}[e.Form]
+	switch {
+	case of == "" && !o.nativeArch():
+		return fmt.Errorf("--arch goes with machine code: --emit=llvm, asm, obj or ptx; a %s is compiled where it runs", e.Form)
+	case of != "" && o.Target != "" && o.Target != of:
+		return fmt.Errorf("--emit=%s goes with --target=%s", e.Form, of)
 	}
 	return nil
 }
 
 // Compile makes a file of a model.
 func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
-	if e.Form != "package" && e.Form != "ir" && e.Form != "ptx" {
-		return fmt.Errorf("--emit=%s is not available yet in this version; package, ir and ptx are", e.Form)
+	switch {
+	case e.Form == "so":
+		return fmt.Errorf("--emit=so is not available yet in this version; obj has the kernels, and go makes a Go package of the model")
+	case o.MemoryBudget > 0:
+		return fmt.Errorf("--memory-budget: gtc compile cannot plan for a budget in this version; gtc run and gtc bench check what a run takes")
 	}
-	load := Load
-	if e.Form == "ir" || e.Form == "ptx" {
-		load = loadShape
+	load := loadShape
+	if e.Form == "package" || e.Form == "go" {
+		load = Load
 	}
 	m, err := load(path, o)
 	if err != nil {
 		return err
 	}
-	if e.Form == "ptx" {
-		text, err := m.ptx(o, e)
-		if err != nil {
-			return err
-		}
-		return e.write(text)
+	switch e.Form {
+	case "package", "ir", "go":
+		err = m.emitIR(o, e)
+	default:
+		err = m.emitCode(ctx, o, e)
 	}
-	f, err := m.shape(o, e.Passes, e.observe())
 	if err != nil {
 		return err
 	}
-	if e.Form == "package" {
-		return m.writePackage(e.Output, f)
-	}
-	return e.write(printIR(f))
+	return e.finish()
 }
 
-// write writes text to where the options want it.
-func (e *Emit) write(text string) error {
-	if e.Output != "" {
-		return atomicfile.WriteBytes(e.Output, []byte(text))
+// emitIR writes the model's function as text, packed with its weights, or as a Go package.
+func (m *Model) emitIR(o *Options, e *Emit) error {
+	names := e.names()
+	if names == nil && e.Form != "ir" {
+		names = []string{"expand-grad", "specialise"} // kernels are chosen where it runs
 	}
-	_, err := io.WriteString(e.Stdout, text)
+	f, err := m.shape(o, names, &e.Observe)
+	switch {
+	case err != nil:
+		return err
+	case e.Form == "package":
+		return m.writePackage(e.Output, f)
+	case e.Form == "go":
+		return m.writeGo(e.Output, f)
+	}
+	return e.write([]byte(printIR(f)))
+}
+
+// emitCode writes the kernels of the function for the signature that the options give.
+func (m *Model) emitCode(ctx context.Context, o *Options, e *Emit) error {
+	f, err := m.concrete(o, e)
+	if err != nil {
+		return err
+	}
+	var code []byte
+	if e.Form == "ptx" {
+		arch := o.Arch
+		if o.nativeArch() {
+			arch = ptx.DefaultArch
+		}
+		var text string
+		text, err = ptx.Module(f, arch)
+		code = []byte(text)
+	} else {
+		code, err = runtime.Emit(ctx, f, o.Arch, e.Form)
+	}
+	if err != nil {
+		return err
+	}
+	return e.write(code)
+}
+
+// write writes data to where the options want it.
+func (e *Emit) write(data []byte) error {
+	if e.Output != "" {
+		return atomicfile.WriteBytes(e.Output, data)
+	}
+	_, err := e.Stdout.Write(data)
 	return err
+}
+
+// hasSignature reports whether the options say with which types the model is compiled.
+func (o *Options) hasSignature() bool { return len(o.Input) > 0 || o.Inputs != "" }
+
+// concrete gives the function as it runs on arguments such as the options name: specialised for their sizes and for the values of numbers, with
+// the gradient if that is asked for, and with fused kernels.
+func (m *Model) concrete(o *Options, e *Emit) (*ir.Func, error) {
+	if !o.hasSignature() {
+		return nil, fmt.Errorf("--emit=%s needs a signature: give --input NAME=f32[2,3] for every tensor, or --inputs FILE.npz", e.Form)
+	}
+	types, err := Signature(m.Params, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range types {
+		if t.IsTensor() && t.Ranked && !t.Static() {
+			return nil, fmt.Errorf("--emit=%s: %s has type %s, but machine code needs every size; give --input %[2]s=f32[2,3] or the like", e.Form, m.Params[i].Name, t)
+		}
+	}
+	plain := *o
+	plain.Grad = false
+	bound, err := Arguments(m.Params, &plain)
+	if err != nil {
+		return nil, err
+	}
+	args := m.arguments(bound)
+	var grad *autograd.Options
+	if o.Grad {
+		grad = &autograd.Options{}
+		for i := range args {
+			if m.wantsGradient(i, args[i]) {
+				grad.Wrt = append(grad.Wrt, i)
+			}
+		}
+	}
+	e.start(m.Func)
+	return passes.Compile(m.Func, args, grad, passes.Options{Passes: laterPasses(e.names()), After: e.after()})
+}
+
+// arguments are the arguments of the model's function: those of a call, and the weights.
+func (m *Model) arguments(bound *Bound) []ir.Datum {
+	args := slices.Clone(bound.Args)
+	for _, w := range m.Weights {
+		args = append(args, w.Array)
+	}
+	return args
+}
+
+// shape gives the model's function as the options want it: specialised where there is a signature, differentiated with Grad, and with the named
+// passes applied. nil names the default ones, but leaves a function without a signature as it is unless somebody looks on.
+func (m *Model) shape(o *Options, names []string, e *Observe) (*ir.Func, error) {
+	f := m.Func.Clone()
+	e.start(f)
+	if !o.hasSignature() && !o.Grad && len(names) == 0 && !e.looking() {
+		return f, nil
+	}
+	if !o.hasSignature() && !o.Grad {
+		return runPasses(f, names, e)
+	}
+	if err := autograd.ExpandGradNodes(f); err != nil {
+		return nil, err
+	}
+	if !o.hasSignature() {
+		g, err := m.differentiate(f, f)
+		if err != nil || len(names) == 0 && !e.looking() {
+			return g, err
+		}
+		return runPasses(g, names, e)
+	}
+	types, err := Signature(m.Params, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range m.Weights {
+		types = append(types, w.Array.Type())
+	}
+	begin := time.Now()
+	s, err := specialise(f, types)
+	if err == nil && o.Grad {
+		s, err = m.differentiate(s, f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.looking() {
+		e.show("specialise", s, time.Since(begin))
+	}
+	return runPasses(s, laterPasses(names), e)
+}
+
+// laterPasses are those of the named passes, nil for the default ones, that follow the specialisation for a signature.
+func laterPasses(names []string) []string {
+	later := []string{}
+	for _, p := range passes.Table {
+		if p.Name != "expand-grad" && p.Name != "specialise" && (names == nil && p.Default || slices.Contains(names, p.Name)) {
+			later = append(later, p.Name)
+		}
+	}
+	return later
+}
+
+// differentiate gives the gradient of a specialised function with respect to every parameter that has one; where an op on the way needs types that
+// only a run shows, that of the generic one, for the same types. Cotangents come before the weights, and new values of buffers last, as packages want it.
+func (m *Model) differentiate(s, generic *ir.Func) (*ir.Func, error) {
+	var wrt []int
+	for i, p := range s.Body.Params {
+		if ir.MayCarryGradient(p.Type) && (i < len(m.Params) || m.Weights[i-len(m.Params)].Trainable) {
+			wrt = append(wrt, i)
+		}
+	}
+	cts := autograd.HasCotangent(s)
+	for i := len(cts) - m.Updated; i < len(cts); i++ {
+		cts[i] = false
+	}
+	g, err := autograd.Grad(s, wrt, cts)
+	if err != nil && s != generic {
+		if g, err = autograd.Grad(generic, wrt, cts); err == nil {
+			types := paramTypes(s)
+			for i, t := range s.ResultTypes() {
+				if cts[i] {
+					types = append(types, t)
+				}
+			}
+			g, err = specialise(g, types)
+		}
+	} else if err == nil && s != generic {
+		g, err = specialise(g, paramTypes(g))
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := len(m.Params)
+	rotate(g.Body.Params, own, own+len(m.Weights))
+	rotate(g.ParamNames, own, own+len(m.Weights))
+	rotate(g.Body.Terminator().Args, len(cts)-m.Updated, len(cts))
+	return g, nil
+}
+
+func paramTypes(f *ir.Func) []ir.Type {
+	types := make([]ir.Type, len(f.Body.Params))
+	for i, p := range f.Body.Params {
+		types[i] = p.Type
+	}
+	return types
+}
+
+// rotate moves s[from:to] to the end of s.
+func rotate[T any](s []T, from, to int) {
+	moved := slices.Clone(s[from:to])
+	copy(s[from:], s[to:])
+	copy(s[len(s)-len(moved):], moved)
 }
 
 // writePackage packs f, which is a form of the model's function, with the weights.
 func (m *Model) writePackage(output string, f *ir.Func) error {
+	manifest, weights := m.packed(f)
+	return pkgfile.Write(output, manifest, printIR(f), weights)
+}
+
+// packed is what a package says and holds besides the function.
+func (m *Model) packed(f *ir.Func) (pkgfile.Manifest, []safetensors.Named) {
 	manifest := pkgfile.Manifest{Producer: "gtc", Source: filepath.Base(m.Path), Entry: f.Name, Updated: m.Updated}
 	for _, p := range m.Params {
 		if !p.HasDefault {
@@ -114,149 +320,14 @@ func (m *Model) writePackage(output string, f *ir.Func) error {
 			manifest.Buffers = append(manifest.Buffers, w.Name)
 		}
 	}
-	return pkgfile.Write(output, manifest, printIR(f), weights)
+	return manifest, weights
 }
 
-// shape gives the model's function as the options want it: differentiated with Grad, specialised where there is a signature, optimised
-// where passes are named or it is specialised.
-func (m *Model) shape(o *Options, names string, po passes.Options) (*ir.Func, error) {
-	f := m.Func
-	if o.Grad {
-		var wrt []int
-		for i, p := range f.Body.Params {
-			if ir.MayCarryGradient(p.Type) {
-				wrt = append(wrt, i)
-			}
-		}
-		g, err := autograd.Grad(f, wrt, nil)
-		if err != nil {
-			return nil, err
-		}
-		f = g
-	}
-	if len(o.Input) > 0 || o.Inputs != "" {
-		types, err := Signature(m.Params, o)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range m.Weights {
-			types = append(types, w.Array.Type())
-		}
-		for _, p := range f.Body.Params[len(types):] {
-			types = append(types, p.Type) // cotangents
-		}
-		if f, err = specialise(f, types); err != nil {
-			return nil, err
-		}
-	}
-	if names == "" && po.After == nil {
-		return f, nil
-	}
-	return runPasses(f.Clone(), names, po)
-}
-
-// observe makes the pass driver print what the options ask for.
-func (e *Emit) observe() passes.Options {
-	if !e.observing() {
-		return passes.Options{}
-	}
-	return passes.Options{After: func(p *passes.Pass, f *ir.Func, took time.Duration) {
-		if e.TimePasses {
-			fmt.Fprintf(e.Stderr, "%-14s %10.3f ms\n", p.Name, ms(took))
-		}
-		if e.PrintAfter == "all" || e.PrintAfter == p.Name {
-			fmt.Fprintf(e.Stderr, "// after %s\n%s", p.Name, printIR(f))
-		}
-	}}
-}
-
-// observing reports whether the pass driver has anything to print.
-func (e *Emit) observing() bool { return e.PrintAfter != "" || e.TimePasses }
-
-// passesUpTo names the passes of the default pipeline up to and with one, or that one alone where it is no part of it.
-func passesUpTo(last string) (string, error) {
-	if last == "" {
-		return "", nil
-	}
-	var names, all []string
+// passNames lists all passes.
+func passNames() string {
+	var all []string
 	for _, p := range passes.Table {
 		all = append(all, p.Name)
-		if p.Default || p.Name == last {
-			names = append(names, p.Name)
-		}
-		if p.Name == last {
-			return strings.Join(names, ","), nil
-		}
 	}
-	return "", fmt.Errorf("there is no pass %q; the passes are %s", last, strings.Join(all, ", "))
-}
-
-// Drawing says how Draw draws.
-type Drawing struct {
-	After  string // a pass
-	Format string // dot, svg, png; "" goes by Output's name
-	Output string // "" only returns the drawing
-}
-
-// Check settles the format.
-func (d *Drawing) Check() error {
-	if d.Format == "" {
-		d.Format = strings.TrimPrefix(filepath.Ext(d.Output), ".")
-	}
-	switch d.Format {
-	case "":
-		d.Format = "dot"
-	case "gv":
-		d.Format = "dot"
-	case "dot", "svg", "png":
-	default:
-		return fmt.Errorf("format %q is not known; the formats are dot, svg and png", shortText(d.Format))
-	}
-	return nil
-}
-
-// Draw draws a model's graph.
-func Draw(ctx context.Context, path string, o *Options, d *Drawing) ([]byte, error) {
-	m, err := loadShape(path, o)
-	if err != nil {
-		return nil, err
-	}
-	names, err := passesUpTo(d.After)
-	if err != nil {
-		return nil, err
-	}
-	f, err := m.shape(o, names, passes.Options{})
-	if err != nil {
-		return nil, err
-	}
-	var text bytes.Buffer
-	if err := ir.WriteDot(&text, f); err != nil {
-		return nil, err
-	}
-	data := text.Bytes()
-	if d.Format != "dot" {
-		if data, err = graphviz(ctx, data, d.Format); err != nil {
-			return nil, err
-		}
-	}
-	if d.Output != "" {
-		return data, atomicfile.WriteBytes(d.Output, data)
-	}
-	return data, nil
-}
-
-func graphviz(ctx context.Context, text []byte, format string) ([]byte, error) {
-	bin, err := exec.LookPath("dot")
-	if err != nil {
-		return nil, fmt.Errorf("the format %s needs Graphviz's dot: apt-get install graphviz, or write --format dot", format)
-	}
-	c := exec.CommandContext(ctx, bin, "-T"+format)
-	c.Stdin = strings.NewReader(string(text))
-	var errs strings.Builder
-	c.Stderr = &errs
-	out, err := c.Output()
-	if err != nil {
-		return nil, fmt.Errorf("dot failed: %w: %s", err, shortText(errs.String()))
-	}
-	return out, nil
+	return strings.Join(all, ", ")
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,6 +38,9 @@ func (o *Options) warn(format string, args ...any) {
 	}
 }
 
+// nativeArch reports whether no architecture was asked for.
+func (o *Options) nativeArch() bool { return o.Arch == "" || o.Arch == "native" }
+
 // The targets.
 const (
 	TargetCPU    = "cpu"
@@ -50,6 +54,9 @@ func (o *Options) Check() error {
 	case "", TargetCPU, TargetInterp, TargetCUDA:
 	default:
 		return fmt.Errorf("target %q is not known; the targets are cpu, interp and cuda", o.Target)
+	}
+	if o.Emulate && o.Target != TargetCUDA {
+		return errors.New("--emulate goes with --target=cuda")
 	}
 	if o.Threads < 0 {
 		return fmt.Errorf("--threads is %d; it must not be negative", o.Threads)

@@ -30,7 +30,11 @@ func emitPTX(t *testing.T, o Options) (string, error) {
 	file := filepath.Join(t.TempDir(), "net.py")
 	require.NoError(t, os.WriteFile(file, []byte(ptxScript), 0o600))
 	var out bytes.Buffer
-	err := Compile(t.Context(), file, &o, &Emit{Form: "ptx", Stdout: &out, Stderr: os.Stderr})
+	e := &Emit{Form: "ptx", Stdout: &out}
+	if err := e.Check(&o); err != nil {
+		return "", err
+	}
+	err := Compile(t.Context(), file, &o, e)
 	return out.String(), err
 }
 
@@ -55,7 +59,7 @@ func TestEmitPTXErrors(t *testing.T) {
 		{"no signature", Options{Entry: "forward"}, "--emit=ptx needs a signature"},
 		{"another target", Options{Entry: "forward", Target: "cpu", Input: []string{"x=f32[4,8]"}}, "--emit=ptx goes with --target=cuda"},
 		{"unknown arch", Options{Entry: "forward", Arch: "sm_81", Input: []string{"x=f32[4,8]", "w=f32[8,3]"}}, `--arch "sm_81" is no CUDA architecture`},
-		{"symbolic size", Options{Entry: "sorted", Input: []string{"x=f32[N,8]"}}, "CUDA modules need every size"},
+		{"symbolic size", Options{Entry: "sorted", Input: []string{"x=f32[N,8]"}}, "machine code needs every size"},
 		{"no kernels", Options{Entry: "sorted", Input: []string{"x=f32[4,8]"}}, "net.py:9:12: sort of tensor<f32[4,8]>\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

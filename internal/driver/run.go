@@ -92,7 +92,7 @@ func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options
 func (c *Call) differentiate(given []bool, cts []ir.Datum) {
 	var wrt []int
 	for i := range c.args {
-		if c.wantsGradient(i) {
+		if c.model.wantsGradient(i, c.args[i]) {
 			wrt = append(wrt, i)
 		}
 	}
@@ -124,11 +124,11 @@ func (c *Call) narrow(ctx context.Context, joint error) error {
 }
 
 // wantsGradient reports whether operand i holds floating-point arrays and is not a buffer.
-func (c *Call) wantsGradient(i int) bool {
-	if n := len(c.model.Params); i >= n && !c.model.Weights[i-n].Trainable {
+func (m *Model) wantsGradient(i int, arg ir.Datum) bool {
+	if n := len(m.Params); i >= n && !m.Weights[i-n].Trainable {
 		return false
 	}
-	for _, l := range Leaves("", c.args[i]) {
+	for _, l := range Leaves("", arg) {
 		if l.Array.DType.IsFloat() {
 			return true
 		}

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -27,23 +28,28 @@ func specialise(f *ir.Func, types []ir.Type) (*ir.Func, error) {
 	return passes.SpecialiseTypes(f, known)
 }
 
-// runPasses applies passes by name, comma-separated ("" is the default ones).
-func runPasses(f *ir.Func, names string, o passes.Options) (*ir.Func, error) {
-	if names != "" {
-		o.Passes = strings.Split(names, ",")
-	}
-	return passes.Run(f, o)
+// runPasses applies passes by name; nil means the default ones.
+func runPasses(f *ir.Func, names []string, e *Observe) (*ir.Func, error) {
+	return passes.Run(f, passes.Options{Passes: names, After: e.after()})
 }
 
 // newEngine makes the engine that the options ask for. Where none is asked for and LLVM is missing, the reference evaluator steps in
 // with a warning, if fallback allows it.
 func newEngine(o *Options, fallback bool) (*engine, error) {
-	ro := runtime.Options{Target: runtime.Target(o.Target), Threads: o.Threads}
+	ro := runtime.Options{Target: runtime.Target(o.Target), Threads: o.Threads, Arch: o.Arch}
 	switch o.Target {
 	case TargetCUDA:
 		return nil, errors.New("--target=cuda is not available yet in this version; use cpu or interp")
+	case TargetInterp:
+		if !o.nativeArch() {
+			return nil, errors.New("--arch goes with machine code: --target=cpu")
+		}
 	case "":
 		ro.Target = runtime.CPU
+		fallback = fallback && o.nativeArch()
+	}
+	if o.Threads > 0 {
+		goruntime.GOMAXPROCS(o.Threads) // ops on the host, too, share their work among so many
 	}
 	e, err := runtime.New(ro)
 	if err != nil && o.Target == "" && fallback {

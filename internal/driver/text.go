@@ -8,7 +8,6 @@ import (
 
 	"github.com/gtc-project/gtc/internal/atomicfile"
 	"github.com/gtc-project/gtc/ir"
-	"github.com/gtc-project/gtc/passes"
 )
 
 // readText reads a text file, or stdin where path is "-".
@@ -54,7 +53,10 @@ func Format(path string, stdin io.Reader, write bool) (string, error) {
 }
 
 // Optimise runs passes over IR text; the result also goes to output where that is not empty.
-func Optimise(path string, stdin io.Reader, names, output string) (string, error) {
+func Optimise(path string, stdin io.Reader, e *Observe, output string) (string, error) {
+	if err := e.check(); err != nil {
+		return "", err
+	}
 	src, err := readText(path, stdin)
 	if err != nil {
 		return "", err
@@ -64,8 +66,12 @@ func Optimise(path string, stdin io.Reader, names, output string) (string, error
 		return "", err
 	}
 	for i, f := range funcs {
-		if funcs[i], err = runPasses(f, names, passes.Options{}); err != nil {
+		e.start(f)
+		if funcs[i], err = runPasses(f, e.names(), e); err != nil {
 			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		if err := e.finish(); err != nil {
+			return "", err
 		}
 	}
 	text := printAll(funcs)
