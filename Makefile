@@ -4,7 +4,7 @@ export CGO_ENABLED = 0
 GO ?= go
 FUZZTIME ?= 20s
 
-.PHONY: all build demo test race bench fuzz llvm fmt
+.PHONY: all build demo test race bench fuzz llvm graphviz fmt
 
 all: build
 
@@ -16,8 +16,12 @@ build:
 llvm:
 	@scripts/llvm.sh
 
+## graphviz: install Graphviz where it is missing (only drawings as SVG and PNG need it)
+graphviz:
+	@scripts/graphviz.sh
+
 ## demo: build everything and show it at work
-demo: llvm build
+demo: llvm graphviz build
 	@scripts/demo.sh
 
 ## test: formatting, vet, and all tests
