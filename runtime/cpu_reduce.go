@@ -124,7 +124,11 @@ func (k *cpuKernels) dot(ctx context.Context, args []ir.Datum) ([]ir.Datum, bool
 	if err != nil {
 		return nil, false, err
 	}
-	if err := k.backend.Dot(ctx, out, x, y, nb, nc); err != nil {
+	d, err := k.backend.Dot(out, x, y, nb, nc)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := d.Run(ctx, x, y, out); err != nil {
 		return nil, false, err
 	}
 	return []ir.Datum{out}, true, nil

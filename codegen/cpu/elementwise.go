@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 	"weak"
 
 	"github.com/llir/llvm/ir/value"
@@ -16,7 +15,6 @@ import (
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/scalar"
 	"github.com/gtc-project/gtc/runtime/jit"
-	"github.com/gtc-project/gtc/runtime/pool"
 )
 
 // Map applies a scalar program at every index of its operands.
@@ -33,6 +31,7 @@ type mapKernels struct {
 	unit    kernel.Axis // of contiguous operands; its Size is not used
 	plain   lazyFunc    // the kernel for contiguous operands
 	kernels sync.Map    // access classes -> *lazyFunc, for the others
+	last    atomic.Pointer[grid]
 }
 
 // lazyFunc is compiled at first use, once.
@@ -102,25 +101,40 @@ func perUnit(cost float64, total, workers int) int {
 // Run computes outs from ins. All operands have one shape; an output may share its memory with an input only if it is the very
 // same view. The program's faults are returned as errors, and outs are then unspecified. ctx is polled between units of work.
 func (m *Map) Run(ctx context.Context, outs, ins []*ir.Array) error {
-	ops := make([]*ir.Array, 0, len(ins)+len(outs))
-	ops = append(append(ops, ins...), outs...)
-	if err := m.check(outs, ins, ops); err != nil {
-		return err
+	ops := append(append(make([]*ir.Array, 0, len(ins)+len(outs)), ins...), outs...)
+	l := m.last.Load()
+	if l == nil || !l.Fits(ops...) {
+		var err error
+		if l, err = m.launch(ops); err != nil {
+			return err
+		}
+		m.last.Store(l)
 	}
-	if outs[0].Len() == 0 {
-		return nil
+	return l.Run(ctx, ops...)
+}
+
+// Launch prepares Run for operands that are laid out like these, inputs before outputs.
+func (m *Map) Launch(ops ...*ir.Array) (Launch, error) { return m.launch(ops) }
+
+func (m *Map) launch(ops []*ir.Array) (*grid, error) {
+	if err := m.check(ops); err != nil {
+		return nil, err
 	}
-	nest, inner, lf := m.plan(ops, len(ins))
+	g := &grid{layouts: layoutsOf(ops), pool: m.backend.pool}
+	if ops[0].Len() == 0 {
+		return g, nil
+	}
+	nest, inner, lf := m.plan(ops, len(m.prog.In))
 	if len(nest) > maxAxes {
-		return fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
+		return nil, fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
 	}
 	lf.once.Do(func() { lf.fn, lf.err = m.backend.compile(m.Text(inner.Strides), mapName) })
 	if lf.err != nil {
-		return lf.err
+		return nil, lf.err
 	}
-	err := m.launch(ctx, lf.fn, nest, inner, ops)
-	runtime.KeepAlive(ops)
-	return err
+	g.fn = lf.fn
+	m.cut(g, nest, inner)
+	return g.ready(), nil
 }
 
 // plan gives the loops over the operands and the kernel for them.
@@ -162,30 +176,27 @@ func ones(n int) []int {
 	return s
 }
 
-func (m *Map) check(outs, ins, ops []*ir.Array) error {
-	if len(outs) != len(m.prog.Out) || len(ins) != len(m.prog.In) || len(outs) == 0 {
-		return fmt.Errorf("cpu: the program takes %d operands and gives %d results, got %d and %d", len(m.prog.In), len(m.prog.Out), len(ins), len(outs))
+func (m *Map) check(ops []*ir.Array) error {
+	k := len(m.prog.In)
+	if len(ops) != k+len(m.prog.Out) || len(m.prog.Out) == 0 {
+		return fmt.Errorf("cpu: the program takes %d operands and gives %d results, got %d arrays", k, len(m.prog.Out), len(ops))
+	}
+	if len(ops) > maxOperands {
+		return fmt.Errorf("cpu: a program of %d operands and results, at most %d are possible", len(ops), maxOperands)
 	}
 	for i, a := range ops {
-		want := scalar.Port{}
-		if i < len(ins) {
-			want = m.prog.In[i]
-		} else {
-			want = m.prog.Out[i-len(ins)]
+		if i >= k {
 			for d, s := range a.Strides {
 				if s == 0 && a.Shape[d] > 1 {
-					return fmt.Errorf("cpu: result %d has a repeated dim %d", i-len(ins), d)
+					return fmt.Errorf("cpu: result %d has a repeated dim %d", i-k, d)
 				}
 			}
 		}
-		if a.DType != want.DType {
+		if want := portOf(m.prog, i); a.DType != want.DType {
 			return fmt.Errorf("cpu: operand %d is %s, the program wants %s", i, a.DType, want.DType)
 		}
-		if !sameShape(a.Shape, outs[0].Shape) {
-			return fmt.Errorf("cpu: operand shapes %v and %v differ", a.Shape, outs[0].Shape)
-		}
-		if err := inBounds(a); err != nil {
-			return err
+		if !sameShape(a.Shape, ops[k].Shape) {
+			return fmt.Errorf("cpu: operand shapes %v and %v differ", a.Shape, ops[k].Shape)
 		}
 	}
 	return nil
@@ -227,8 +238,8 @@ const (
 	mediumCode = 24 // and of one that is unrolled twice
 )
 
-// launch cuts the work into units: ranges of rows, or pieces of single rows where these are long.
-func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner kernel.Axis, ops []*ir.Array) error {
+// cut divides the work into units: ranges of rows, or pieces of single rows where these are long.
+func (m *Map) cut(g *grid, outer kernel.Nest, inner kernel.Axis) {
 	rows := outer.Len()
 	want := perUnit(m.cost, rows*inner.Size, m.backend.pool.Size())
 	pieces, piece := kernel.Chunks(inner.Size, want, 64)
@@ -240,34 +251,24 @@ func (m *Map) launch(ctx context.Context, f jit.Func, outer kernel.Nest, inner k
 	case pieces > 1:
 		rowsPer = 1
 	}
-	groups := (rows + rowsPer - 1) / rowsPer
-	sizes := m.sizes
-	var fault atomic.Int64
-	k := len(ops)
-	words := mapPtrs + 2*k + 1 // the rank of an empty nest
+	sizes, k := m.sizes, len(m.sizes)
+	g.units = (rows + rowsPer - 1) / rowsPer * pieces
+	g.words = mapPtrs + 2*k + 1 // the rank of an empty nest
 	if len(outer) > 0 {
-		words = mapPtrs + 2*k + nestWords(k)
+		g.words = mapPtrs + 2*k + nestWords(k)
 	}
-	unit := func(w *pool.Worker, u int) {
+	g.ptr, g.fault = mapPtrs, mapFault
+	g.fill = func(u int, args []int64) {
 		row, from := u/pieces*rowsPer, u%pieces*piece
-		args := make([]int64, words)
 		args[mapRows] = int64(min(rowsPer, rows-row))
 		args[mapLen] = int64(min(piece, inner.Size-from))
-		offsets := packNest(args[mapPtrs+2*k:], outer, sizes, row)
-		for i, a := range ops {
+		packNest(args[mapPtrs+2*k:], outer, sizes, row, args[mapPtrs:])
+		for i := range k {
 			step := int64(inner.Strides[i] * sizes[i])
-			args[mapPtrs+i] = pointer(a) + offsets[i] + int64(from)*step
+			args[mapPtrs+i] += int64(from) * step
 			args[mapPtrs+k+i] = step
 		}
-		w.Call(f, unsafe.Pointer(&args[0]))
-		if args[mapFault] != 0 {
-			fault.CompareAndSwap(0, args[mapFault])
-		}
 	}
-	if err := m.backend.pool.Run(ctx, groups*pieces, unit); err != nil {
-		return err
-	}
-	return faultError(fault.Load())
 }
 
 // Operands that step far along the inner axis but little along the next one, transposed ones, are walked in tiles of so many

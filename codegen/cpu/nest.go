@@ -27,27 +27,22 @@ const maxAxes = 8
 // nestWords is how many words a nest over k operands takes.
 func nestWords(k int) int { return 1 + 2*maxAxes + maxAxes*k }
 
-// packNest writes the axes (outermost first) into args and sets the indices to those of linear position start. It returns the byte
-// offset of each operand there.
-func packNest(args []int64, axes kernel.Nest, sizes []int, start int) (offsets []int64) {
+// packNest writes the axes (outermost first) into args and sets the indices to those of linear position start. It moves the pointers of
+// the operands, which have elements of the given sizes, there.
+func packNest(args []int64, axes kernel.Nest, sizes []int, start int, ptrs []int64) {
 	k := len(sizes)
 	args[0] = int64(len(axes))
-	offsets = make([]int64, k)
-	if len(axes) == 0 {
-		return offsets
-	}
 	for d := range axes {
 		a := axes[len(axes)-1-d]
 		idx := start % max(a.Size, 1)
 		start /= max(a.Size, 1)
 		args[1+d] = int64(a.Size)
 		args[1+maxAxes+d] = int64(idx)
-		for i, s := range a.Strides {
+		for i, s := range a.Strides[:k] {
 			args[1+2*maxAxes+d*k+i] = int64(s * sizes[i])
-			offsets[i] += int64(idx * s * sizes[i])
+			ptrs[i] += int64(idx * s * sizes[i])
 		}
 	}
-	return offsets
 }
 
 // nestCode is a nest in a kernel under construction.
@@ -168,28 +163,9 @@ func (m *module) kernelFunc(name string) (f *fn, args value.Value) {
 	return m.newFunc(name, types.Void, p), p
 }
 
-// pointer is the address of an array's element 0. The array was checked by inBounds.
+// pointer is the address of an array's element 0. See layouts.addresses for the check that goes before.
 func pointer(a *ir.Array) int64 {
 	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(a.Data)))) + int64(a.Offset*a.DType.Size())
-}
-
-// inBounds checks that every element of a view lies within its memory: machine code does not.
-func inBounds(a *ir.Array) error {
-	low, high := a.Offset, a.Offset
-	for i, n := range a.Shape {
-		switch s := a.Strides[i]; {
-		case n == 0:
-			return nil
-		case s < 0:
-			low += (n - 1) * s
-		default:
-			high += (n - 1) * s
-		}
-	}
-	if low < 0 || (high+1)*a.DType.Size() > len(a.Data) {
-		return fmt.Errorf("cpu: a view of shape %v, strides %v, offset %d reaches outside its %d bytes of %s", a.Shape, a.Strides, a.Offset, len(a.Data), a.DType)
-	}
-	return nil
 }
 
 // faultError is the error for a fault code that a kernel left in its arguments.

@@ -11,7 +11,6 @@ import (
 	"github.com/gtc-project/gtc/codegen/kernel"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
-	"github.com/gtc-project/gtc/runtime/arena"
 	"github.com/gtc-project/gtc/runtime/pool"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // thin reports whether a product takes this way; it depends on the shape alone.
-func (c *contraction) thin() bool {
+func (c *Dot) thin() bool {
 	return min(c.a.n, c.b.n) <= thinRows && c.depth >= 2*thinLanes
 }
 
@@ -45,38 +44,55 @@ const (
 	thinWords  = 10
 )
 
-// runThin computes all products of the batch.
-func (c *contraction) runThin(ctx context.Context) error {
-	thin, thick := &c.a, &c.b
-	size := c.compute.Size()
-	stepN, stepM := size, c.b.n*size // of the result along thick and thin rows
+// sides gives the side with few rows and the other one, and the places of these among the operands.
+func (c *Dot) sides() (thin, thick *side, few int) {
 	if c.a.n > c.b.n {
-		thin, thick = thick, thin
-		stepN, stepM = stepM, stepN
+		return &c.b, &c.a, 1
 	}
-	small, free, err := c.contiguous(ctx, thin.array)
-	if err != nil {
-		return err
-	}
-	defer free()
-	direct := thick.unitK
-	key, text := gemmKey{thinName, thick.array.DType, 0}, func() string { return thinText(c.backend, thick.array.DType, c.compute) }
-	if !direct {
+	return &c.a, &c.b, 0
+}
+
+// prepareThin compiles what runThin needs.
+func (c *Dot) prepareThin(x, y *ir.Array) (err error) {
+	_, thick, few := c.sides()
+	key, text := gemmKey{thinName, thick.dtype, 0}, func() string { return thinText(c.backend, thick.dtype, c.compute) }
+	if !thick.unitK {
 		key, text = gemmKey{thinName, c.compute, thick.panel}, func() string { return thinPanelText(c.backend, c.compute) }
 	}
-	f, err := c.backend.shared(key, text)
-	if err != nil {
+	if c.thick, err = c.backend.shared(key, text); err != nil {
 		return err
 	}
-	batch := c.batch.Len()
-	operand := 1
-	if thick == &c.a {
-		operand = 0
+	small := []*ir.Array{x, y}[few]
+	if small.DType == c.compute && small.IsContiguous() {
+		return nil
 	}
-	bases := offsets(c.batch, operand, thick.array.DType.Size(), 0, batch)
+	to := &ir.Array{DType: c.compute, Shape: small.Shape, Strides: ir.ContiguousStrides(small.Shape)}
+	c.small, err = c.backend.Elementwise(conversion(small.DType, c.compute)).Launch(small, to)
+	return err
+}
+
+// runThin computes all products of the batch.
+func (c *Dot) runThin(ctx context.Context, addr [3]int64, ops []*ir.Array) error {
+	thin, thick, few := c.sides()
+	size := c.compute.Size()
+	stepN, stepM := size, c.b.n*size // of the result along thick and thin rows
+	if few == 1 {
+		stepN, stepM = stepM, stepN
+	}
+	if c.small != nil {
+		mem, small, err := temporary(c.compute, ops[few].Shape)
+		if err != nil {
+			return err
+		}
+		defer mem.Free()
+		if err := c.small.Run(ctx, ops[few], small); err != nil {
+			return err
+		}
+		addr[few] = pointer(small)
+	}
 	cost := float64(c.depth) * (0.2 + 0.05*float64(thin.n))
-	want := perUnit(cost, batch*thick.n, c.backend.pool.Size())
-	want = max(min(want, batch*thick.n), 1)
+	want := perUnit(cost, c.batch*thick.n, c.backend.pool.Size())
+	want = max(min(want, c.batch*thick.n), 1)
 	pieces, piece := kernel.Chunks(thick.n, want, thick.panel)
 	per := max(1, want/thick.n)
 	if pieces > 1 {
@@ -84,20 +100,20 @@ func (c *contraction) runThin(ctx context.Context) error {
 	}
 	s := newScratch(c.backend.pool.Size(), thick.panel*c.depth*size)
 	defer s.free()
-	err = c.backend.pool.Run(ctx, (batch+per-1)/per*pieces, func(w *pool.Worker, u int) {
+	return c.backend.pool.Run(ctx, (c.batch+per-1)/per*pieces, func(w *pool.Worker, u int) {
 		row := u % pieces * piece
 		count := min(piece, thick.n-row)
 		table := thick.rowTable(row, count)
-		for i := u / pieces * per; i < min((u/pieces+1)*per, batch); i++ {
-			args := make([]int64, thinWords)
+		for i := u / pieces * per; i < min((u/pieces+1)*per, c.batch); i++ {
+			args := w.Args(thinWords + packWords)
 			args[thinCount], args[thinFew], args[thinK] = int64(count), int64(thin.n), int64(c.depth)
-			args[thinSmall] = pointer(small) + int64(i*thin.n*c.depth*size)
-			args[thinThick] = pointer(thick.array) + bases[i]
+			args[thinSmall] = addr[few] + int64(i*thin.n*c.depth*size)
+			args[thinThick] = addr[1-few] + thick.bases[i]
 			args[thinTable] = address(&table[0])
-			args[thinOut] = pointer(c.c) + int64(i*thin.n*thick.n*size) + int64(row*stepN)
+			args[thinOut] = addr[2] + int64(i*thin.n*thick.n*size) + int64(row*stepN)
 			args[thinStepN], args[thinStepM] = int64(stepN), int64(stepM)
-			if direct {
-				w.Call(f, unsafe.Pointer(&args[0]))
+			if thick.unitK {
+				w.Call(c.thick, unsafe.Pointer(&args[0]))
 				continue
 			}
 			mem := s.of(w)
@@ -105,30 +121,14 @@ func (c *contraction) runThin(ctx context.Context) error {
 			args[thinPanelK] = int64(thick.panel * size)
 			for r := 0; r < count; r += thick.panel {
 				n := min(thick.panel, count-r)
-				c.pack(w, thick, pointer(thick.array)+bases[i], table[r:], n, 0, c.depth, &mem[0])
+				thick.packPanels(w, args[thinWords:], addr[1-few]+thick.bases[i], table[r:], n, 0, c.depth, &mem[0])
 				args[thinCount] = int64(n)
-				w.Call(f, unsafe.Pointer(&args[0]))
+				w.Call(c.thick, unsafe.Pointer(&args[0]))
 				args[thinOut] += int64(n * stepN)
 			}
 		}
 		runtime.KeepAlive(table)
 	})
-	runtime.KeepAlive(small)
-	return err
-}
-
-// contiguous gives a itself, or a contiguous copy in the compute type and what frees it.
-func (c *contraction) contiguous(ctx context.Context, a *ir.Array) (*ir.Array, func(), error) {
-	if a.DType == c.compute && a.IsContiguous() {
-		return a, func() {}, nil
-	}
-	mem, err := arena.Default().NewBuffer(a.Len() * c.compute.Size())
-	if err != nil {
-		return nil, nil, err
-	}
-	out := &ir.Array{DType: c.compute, Shape: a.Shape, Strides: ir.ContiguousStrides(a.Shape), Data: mem.Bytes, Owner: mem}
-	err = c.backend.Elementwise(conversion(a.DType, c.compute)).Run(ctx, []*ir.Array{out}, []*ir.Array{a})
-	return out, mem.Free, err
 }
 
 // thinCode is a thin kernel under construction.
