@@ -9,7 +9,7 @@ out=dist/demo
 net=$out/lenet.gtc
 mkdir -p "$out"
 
-title() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+title() { printf '\n== %s\n' "$*"; }
 step() { printf '$ %s\n' "$*"; "$@"; }
 have_llvm() { $gtc doctor --json | grep -A1 '"llvm"' | grep -q '"found": true'; }
 
@@ -59,5 +59,5 @@ fi
 
 title "A loop that stops early, and its gradients"
 step cat examples/earlyexit/earlyexit.py
-step $gtc run examples/earlyexit/earlyexit.py --input 'x=f32[4,8]' --input 'w=f32[8,8]' --input 'cotangent.0=f32[4,8]' --grad
+step $gtc run examples/earlyexit/earlyexit.py --input 'x=f32[4,8]' --input 'w=f32[8,8]' --input threshold=0.35 --seed 1 --input 'cotangent.0=f32[4,8]' --grad
 printf '\nEverything that was written is in %s.\n' "$out"

@@ -15,7 +15,7 @@ func modelFlags(c *cobra.Command) *driver.Options {
 	f.StringVar(&o.Entry, "entry", "", "the function or class to use, or a class with arguments: 'Net(width=8)' (default: forward)")
 	f.StringVar(&o.Weights, "weights", "", "a module's weights: FILE (.safetensors or .npz) or random:SEED")
 	f.StringVar(&o.Inputs, "inputs", "", "a .npz file with one array per parameter")
-	f.StringArrayVar(&o.Input, "input", nil, "one argument: name=FILE.npy, name=FILE.npz:KEY, or name=f32[1,28,28] for a signature; repeatable")
+	f.StringArrayVar(&o.Input, "input", nil, "one argument: name=FILE.npy, name=FILE.npz:KEY, name=0.5, or name=f32[1,28,28] for a signature; repeatable")
 	f.StringArrayVar(&o.Dynamic, "dynamic", nil, "make a size symbolic: name:0; repeatable")
 	f.StringVar(&o.Target, "target", "", "cpu, interp (the reference evaluator) or cuda (default: cpu where LLVM is found)")
 	f.BoolVar(&o.Emulate, "emulate", false, "with --target=cuda: run on the emulator instead of a GPU")

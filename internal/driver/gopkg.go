@@ -6,4 +6,6 @@ import (
 	"github.com/gtc-project/gtc/ir"
 )
 
-func (m *Model) writeGo(output string, f *ir.Func) error { return errors.New("--emit=go is not available yet in this version") }
+func (m *Model) writeGo(output string, f *ir.Func) error {
+	return errors.New("--emit=go is not available yet in this version")
+}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gtc-project/gtc/internal/npz"
@@ -73,16 +74,36 @@ func readInput(value string) (*ir.Array, error) {
 	return f.Read(value[i+len(".npz:"):])
 }
 
-// inputValue reads an array from a file, or makes a random array of a signature.
+// inputValue makes a random array of a signature, takes a number or a bool as it is, or reads an array from a file.
 func inputValue(value string, rng *random) (*ir.Array, error) {
 	t, err := ParseType(value)
 	if err == nil {
 		return rng.array(t)
 	}
+	if a := literal(value); a != nil {
+		return a, nil
+	}
 	if _, statErr := os.Stat(value); statErr != nil && !strings.Contains(value, ".np") {
 		return nil, err // more likely a mistyped signature than a file
 	}
 	return readInput(value)
+}
+
+// literal is a number or bool as a 0-d array; nil for other text.
+func literal(value string) *ir.Array {
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return ir.Scalar(dtype.I64, n)
+	}
+	if x, err := strconv.ParseFloat(value, 64); err == nil {
+		return ir.Scalar(dtype.F64, x)
+	}
+	switch value {
+	case "true", "True":
+		return ir.Scalar(dtype.Bool, true)
+	case "false", "False":
+		return ir.Scalar(dtype.Bool, false)
+	}
+	return nil
 }
 
 // random makes reproducible values: the same seed gives the same arrays on every machine.
@@ -157,8 +178,8 @@ func Signature(params []Param, o *Options) ([]ir.Type, error) {
 		name, value, _ := strings.Cut(s, "=")
 		t, err := ParseType(value)
 		if err != nil {
-			var a *ir.Array
-			if a, err = readInput(value); err != nil {
+			a, err := inputValue(value, nil)
+			if err != nil {
 				return nil, fmt.Errorf("--input %s: %w", name, err)
 			}
 			t = a.Type()

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/gtc-project/gtc/autograd"
@@ -57,17 +58,13 @@ type gradCall struct {
 	cts   []ir.Datum // the cotangents
 }
 
-// Prepare makes a call. Gradients are part of it where o.Grad is set and cotangents are given; then the model is run once, because the
-// cotangents' structure is that of the results.
+// Prepare makes a call, and compiles it. Gradients are part of it where o.Grad is set and cotangents are given.
 func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options) (*Call, error) {
-	c := &Call{model: m, plain: program{f: m.Func}, e: e, o: o, bound: bound, args: bound.Args}
-	for _, w := range m.Weights {
-		c.args = append(c.args, w.Array)
-	}
+	c := &Call{model: m, plain: program{f: m.Func}, e: e, o: o, bound: bound, args: m.arguments(bound)}
 	if !o.Grad || len(bound.Cotangents) == 0 {
-		return c, nil
+		return c, e.compile(&c.plain, c.args)
 	}
-	results, err := c.e.run(ctx, &c.plain, o.Seed, c.args, nil)
+	results, err := c.shells(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +79,58 @@ func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options
 		}
 	}
 	c.differentiate(given, cts)
+	_ = e.compile(&c.grad.program, c.args) // if it cannot be compiled, Execute narrows it
 	if bound.V == "" {
 		return c, nil
 	}
 	return c, c.differentiateTwice(given, cts)
+}
+
+// shells gives data of the structure and types of the results, because the cotangents have these. Where types do not tell, as for lists, the model
+// is run to see; what it prints is dropped, as it is run again.
+func (c *Call) shells(ctx context.Context) ([]ir.Datum, error) {
+	if types, err := resultTypes(c.model.Func, c.args); err == nil {
+		if out, ok := shellsOf(types); ok {
+			return out, nil
+		}
+	}
+	ev := c.e.Evaluator()
+	ev.RNG, ev.Out = ir.RNG{Seed: c.o.Seed}, io.Discard
+	if err := c.e.compile(&c.plain, c.args); err != nil {
+		return nil, err
+	}
+	return ev.Run(ctx, c.plain.compiled, c.args...)
+}
+
+func shellsOf(types []ir.Type) ([]ir.Datum, bool) {
+	out := make([]ir.Datum, len(types))
+	for i, t := range types {
+		switch t.Kind {
+		case ir.KTensor:
+			if !t.Static() {
+				return nil, false
+			}
+			out[i] = &ir.Array{DType: t.DType, Shape: t.Shape(), Strides: make([]int, len(t.Dims))} // nobody reads elements
+		case ir.KInt:
+			out[i] = int64(0)
+		case ir.KFloat:
+			out[i] = 0.0
+		case ir.KBool:
+			out[i] = false
+		case ir.KString:
+			out[i] = ""
+		case ir.KNone:
+		case ir.KTuple:
+			elems, ok := shellsOf(t.Elems)
+			if !ok {
+				return nil, false
+			}
+			out[i] = ir.Tuple(elems)
+		default:
+			return nil, false
+		}
+	}
+	return out, true
 }
 
 // differentiate chooses the operands to differentiate with respect to: every one that holds floating-point arrays.

@@ -78,16 +78,33 @@ type program struct {
 	compiled *ir.Func
 }
 
+// compile compiles a program, once, for arguments of a signature.
+func (e *engine) compile(p *program, args []ir.Datum) (err error) {
+	if p.compiled == nil {
+		p.compiled, err = passes.Compile(p.f, args, p.grad, passes.Options{})
+	}
+	return err
+}
+
 // run runs a program on its arguments; a gradient also takes cotangents.
 func (e *engine) run(ctx context.Context, p *program, seed uint64, args, cts []ir.Datum) ([]ir.Datum, error) {
-	if p.compiled == nil {
-		f, err := passes.Compile(p.f, args, p.grad, passes.Options{})
-		if err != nil {
-			return nil, err
-		}
-		p.compiled = f
+	if err := e.compile(p, args); err != nil {
+		return nil, err
 	}
 	return e.eval(ctx, p.compiled, seed, slices.Concat(args, cts))
+}
+
+// resultTypes infers the types of f's results for arguments.
+func resultTypes(f *ir.Func, args []ir.Datum) ([]ir.Type, error) {
+	f = f.Clone()
+	if err := autograd.ExpandGradNodes(f); err != nil {
+		return nil, err
+	}
+	s, err := passes.Specialise(f, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.ResultTypes(), nil
 }
 
 func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
