@@ -4,12 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"sort"
 
 	"github.com/gtc-project/gtc/internal/npz"
-	"github.com/gtc-project/gtc/internal/pkgfile"
-	"github.com/gtc-project/gtc/internal/safetensors"
-	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/nn"
 	"github.com/gtc-project/gtc/runtime"
 	"github.com/gtc-project/gtc/tensor"
@@ -109,55 +105,4 @@ func check(p *Program, fn Func, inputs []*tensor.Tensor) error {
 		}
 	}
 	return nil
-}
-
-// Save writes the program as a package; source is named in its manifest.
-func (p *Program) Save(path, source string) error {
-	names := make([]string, 0, len(p.Weights))
-	for name := range p.Weights {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	weights := make([]safetensors.Named, len(names))
-	for i, name := range names {
-		weights[i] = safetensors.Named{Name: name, Array: p.Weights[name]}
-	}
-	m := pkgfile.Manifest{Producer: "gtc", Source: source, Entry: p.Func.Name}
-	return pkgfile.Write(path, m, p.Func.String(), weights)
-}
-
-// Open reads a package that Save or the command line wrote.
-func Open(path string) (*Program, error) {
-	pkg, err := pkgfile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer pkg.Close()
-	fs, err := ir.ParseString(path, pkg.Module)
-	if err != nil {
-		return nil, err
-	}
-	p := &Program{Weights: map[string]*ir.Array{}}
-	for _, f := range fs {
-		if p.Func == nil || f.Name == pkg.Manifest.Entry {
-			p.Func = f
-		}
-	}
-	if p.Func == nil {
-		return nil, fmt.Errorf("%s: the package has no function", path)
-	}
-	for _, name := range p.Func.ParamNames {
-		if pkg.Weights != nil {
-			if _, ok := pkg.Weights.Info(name); ok {
-				a, err := pkg.Weights.Read(name)
-				if err != nil {
-					return nil, err
-				}
-				p.Weights[name] = a
-				continue
-			}
-		}
-		p.Inputs = append(p.Inputs, name)
-	}
-	return p, nil
 }

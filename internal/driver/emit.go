@@ -102,6 +102,8 @@ func (m *Model) emitIR(o *Options, e *Emit) error {
 	switch {
 	case err != nil:
 		return err
+	case e.Form == "go" && !o.hasSignature():
+		return fmt.Errorf("--emit=go needs a signature: give --input NAME=f32[2,3] for every tensor, or --inputs FILE.npz; a name such as N leaves a size open")
 	case e.Form == "package":
 		return m.writePackage(e.Output, f)
 	case e.Form == "go":
