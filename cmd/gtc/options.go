@@ -29,9 +29,19 @@ func modelFlags(c *cobra.Command) *driver.Options {
 		if err := o.Check(); err != nil {
 			return usageError{err}
 		}
-		return nil
+		return o.Available()
 	}
 	return o
+}
+
+// refuse makes options of a command that would have no effect an error.
+func refuse(c *cobra.Command, why string, names ...string) error {
+	for _, n := range names {
+		if c.Flags().Changed(n) {
+			return usagef("--%s: %s", n, why)
+		}
+	}
+	return nil
 }
 
 // sizeFlag is a flag that holds a number of bytes.

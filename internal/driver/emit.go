@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -66,11 +67,8 @@ func (e *Emit) checkTarget(o *Options) error {
 
 // Compile makes a file of a model.
 func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
-	switch {
-	case e.Form == "so":
-		return fmt.Errorf("--emit=so is not available yet in this version; obj has the kernels, and go makes a Go package of the model")
-	case o.MemoryBudget > 0:
-		return fmt.Errorf("--memory-budget: gtc compile cannot plan for a budget in this version; gtc run and gtc bench check what a run takes")
+	if e.Form == "so" {
+		return errors.New("--emit=so is not available yet in this version; obj has the kernels, and go makes a Go package of the model")
 	}
 	load := loadShape
 	if e.Form == "package" || e.Form == "go" {

@@ -101,7 +101,7 @@ func TestGolden(t *testing.T) {
 
 // unavailable says why a way cannot run here; "" where it can.
 func unavailable(o driver.Options) string {
-	if err := driver.Available(&o); err != nil {
+	if err := driver.TargetAvailable(&o); err != nil {
 		return err.Error()
 	}
 	return ""

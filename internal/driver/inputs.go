@@ -30,7 +30,14 @@ func Arguments(params []Param, o *Options) (*Bound, error) {
 	if err != nil && o.Inputs != "" && !strings.HasPrefix(err.Error(), o.Inputs) {
 		err = fmt.Errorf("%s: %w", o.Inputs, err)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	types := make([]ir.Type, len(params))
+	for i, d := range b.Args {
+		types[i] = ir.TypeOf(d)
+	}
+	return b, applyDynamic(params, types, o.Dynamic) // it changes nothing here, as each call is compiled for its sizes; but names must be right
 }
 
 // openInputs opens --inputs and overlays --input; done closes the file.
@@ -232,7 +239,7 @@ func InputArrays(names []string, o *Options) ([]npz.Named, error) {
 		out = append(out, npz.Named{Name: name, Array: a})
 	}
 	for _, name := range have {
-		if !slices.Contains(names, name) {
+		if !slices.Contains(names, name) && !strings.HasPrefix(name, "cotangent.") && !strings.HasPrefix(name, "v.") {
 			return nil, fmt.Errorf("there is no input %s; the function takes %s", name, strings.Join(names, ", "))
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	Script  Kind = "script"
 	IRText  Kind = "ir"
 	Package Kind = "package"
+	Go      Kind = "go" // a function of a Go package, traced when it is loaded
 )
 
 // Model is a loaded model with its entry chosen.
@@ -52,12 +53,25 @@ func Load(path string, o *Options) (*Model, error) {
 		return nil, err
 	}
 	switch kind {
+	case Go:
+		return loadGo(path, o)
 	case Package:
 		return loadPackage(path, o)
 	case IRText:
+		if err := withoutWeights(path, o); err != nil {
+			return nil, err
+		}
 		return loadIR(path, src, o)
 	}
 	return loadScript(path, src, o)
+}
+
+// withoutWeights refuses weights for a model that has none of its own.
+func withoutWeights(path string, o *Options) error {
+	if o.Weights == "" || o.anyWeights {
+		return nil
+	}
+	return fmt.Errorf("%s: IR text has no weights of its own, but --weights %s was given: its function takes all values as arguments; a package (.gtc) holds weights", path, o.Weights)
 }
 
 // loadShape is Load for commands that only look at a model: weights that are not given are made up.
@@ -74,7 +88,7 @@ func sniff(path string) (Kind, []byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if looksLikeGo(path) {
-			return "", nil, fmt.Errorf("%s: running Go models from the command line is not available yet in this version; import the package instead", path)
+			return Go, nil, nil
 		}
 		return "", nil, fmt.Errorf("cannot open the model: %w", err)
 	}
@@ -193,7 +207,24 @@ func loadPackage(path string, o *Options) (*Model, error) {
 		return nil, err
 	}
 	m.Kind = Package
-	return m, m.takePackaged(p)
+	if err := m.takePackaged(p); err != nil || o.Weights == "" || o.anyWeights {
+		return m, err
+	}
+	return m, m.replaceWeights(o.Weights)
+}
+
+// replaceWeights gives the weights other values.
+func (m *Model) replaceWeights(source string) error {
+	if len(m.Weights) == 0 {
+		return fmt.Errorf("%s: '%s' has no weights, but --weights %s was given", m.Path, m.Entry, source)
+	}
+	specs := make([]WeightSpec, len(m.Weights))
+	for i, w := range m.Weights {
+		specs[i] = WeightSpec{Name: w.Name, DType: w.Array.DType, Shape: w.Array.Shape, Buffer: !w.Trainable}
+	}
+	weights, err := LoadWeights(source, specs)
+	m.Weights = weights
+	return err
 }
 
 // takePackaged takes over what the manifest says, and turns the parameters that the package has values for into weights.

@@ -113,8 +113,8 @@ func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Da
 	return ev.Run(ctx, f, args...)
 }
 
-// Available says why the options' target cannot be used on this machine or in this version; nil where it can.
-func Available(o *Options) error {
+// TargetAvailable says why the options' target cannot be used on this machine or in this version; nil where it can.
+func TargetAvailable(o *Options) error {
 	_, err := newEngine(o, false)
 	return err
 }

@@ -96,6 +96,9 @@ func loadIR(path string, src []byte, o *Options) (*Model, error) {
 			return nil, fmt.Errorf("%s: error: there is no function %q; it has %s", path, shortText(o.Entry), funcNames(funcs))
 		}
 	}
+	if o.Train {
+		return nil, fmt.Errorf("%s: --train goes with the module classes of scripts; this function has its mode built in", path)
+	}
 	m := &Model{Path: path, Kind: IRText, Entry: f.Name, Func: f}
 	for i, p := range f.Body.Params {
 		m.Params = append(m.Params, Param{Name: f.ParamNames[i], Type: p.Type})
