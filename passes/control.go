@@ -6,7 +6,7 @@ import "github.com/gtc-project/gtc/ir"
 func (s *specialiser) branch(n *ir.Node) {
 	cond := s.val(n.Args[0])
 	if d, ok := cond.Const(); ok && s.flow {
-		if c, ok := d.(bool); ok {
+		if c, ok := d.(bool); ok && s.fuel.Take("known branch of", n) {
 			blk := n.Blocks[1]
 			if c {
 				blk = n.Blocks[0]
@@ -107,7 +107,7 @@ func (s *specialiser) loop(n *ir.Node) {
 	trip := s.val(n.Args[0])
 	init := s.vals(n.Args[1:])
 	count, fixed := int64(-1), false
-	if d, ok := trip.Const(); ok && s.flow {
+	if d, ok := trip.Const(); ok && s.flow && s.fuel.Take("known length of", n) {
 		count, fixed = d.(int64)
 	}
 	if fixed && count <= 0 {
@@ -253,7 +253,7 @@ func widest(t, known ir.Type) ir.Type {
 func (s *specialiser) while(n *ir.Node) {
 	cond, body := n.Blocks[0], n.Blocks[1]
 	cur := s.vals(n.Args)
-	if s.flow {
+	if s.flow && s.fuel.Take("known iterations of", n) {
 		var done bool
 		if cur, done = s.peel(n, cur); done {
 			s.set(n.Results, cur)
@@ -331,15 +331,15 @@ func (s *specialiser) knownCondition(cond *ir.Block, cur []*ir.Value) (value, kn
 }
 
 // hoist moves pure nodes that do not depend on the iteration out of loops, innermost loops first.
-func hoist(b *ir.Block) {
+func hoist(b *ir.Block, fuel *Fuel) {
 	var out []*ir.Node
 	for _, n := range b.Nodes {
 		for _, nb := range n.Blocks {
-			hoist(nb)
+			hoist(nb, fuel)
 		}
 		if n.Op == ir.OpFor || n.Op == ir.OpWhile {
 			for _, nb := range n.Blocks {
-				out = append(out, invariant(nb)...)
+				out = append(out, invariant(nb, fuel)...)
 			}
 		}
 		out = append(out, n)
@@ -362,7 +362,7 @@ func shapesFit(n *ir.Node) bool {
 }
 
 // invariant takes the nodes out of a loop's block that depend on nothing in it.
-func invariant(b *ir.Block) []*ir.Node {
+func invariant(b *ir.Block, fuel *Fuel) []*ir.Node {
 	inside := map[*ir.Value]bool{}
 	for _, p := range b.Params {
 		inside[p] = true
@@ -373,7 +373,7 @@ func invariant(b *ir.Block) []*ir.Node {
 		for _, a := range n.Args {
 			free = free && !inside[a]
 		}
-		if free {
+		if free && fuel.Take("move out of the loop", n) {
 			moved = append(moved, n)
 			continue
 		}

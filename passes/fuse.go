@@ -17,8 +17,10 @@ import (
 // operands, which become one; or else a group that reads one of its operands too. Two nodes may be in one group only if no way leads
 // from one to the other through what is outside: then the group can stand in one place. Effects count as depending on one another, in
 // program order. Which groups depend on which is kept in sets of 64 groups; when these are used up, the groups so far are closed.
-func fuse(f *ir.Func) error {
-	if err := newFuser(f).block(f.Body); err != nil {
+func fuse(f *ir.Func, fuel *Fuel) error {
+	z := newFuser(f)
+	z.fuel = fuel
+	if err := z.block(f.Body); err != nil {
 		return err
 	}
 	f.Sweep(keeps)
@@ -38,6 +40,7 @@ type fuser struct {
 	home  []*unit // the group that computes the value
 	dep   []dependence
 	epoch int32
+	fuel  *Fuel
 }
 
 // groupSet is a set of open groups.

@@ -9,18 +9,22 @@ import (
 // than those of whole calls, and then what it gets. Where an op on the way needs types that only the run shows, it differentiates
 // f as it is. The function that it gives takes f's arguments and then the cotangents, as Differentiate says, and needs no further Specialise.
 func Gradient(f *ir.Func, args []ir.Datum, o autograd.Options) (*ir.Func, error) {
-	s, err := Specialise(f, args)
+	return gradient(f, args, o, nil)
+}
+
+func gradient(f *ir.Func, args []ir.Datum, o autograd.Options, fuel *Fuel) (*ir.Func, error) {
+	s, err := specialiseArgs(f, args, fuel)
 	if err != nil {
 		return nil, err
 	}
 	if g, err := autograd.Differentiate(s, o); err == nil {
-		return SpecialiseTypes(g, nil)
+		return specialise(g, fuel, keepParam(nil))
 	}
 	g, err := autograd.Differentiate(f, o)
 	if err != nil {
 		return nil, err
 	}
-	return specialise(g, func(s *specialiser, g *ir.Func, i int) {
+	return specialise(g, fuel, func(s *specialiser, g *ir.Func, i int) {
 		if i < len(args) {
 			bindParam(s, g, i, args[i])
 		} else {

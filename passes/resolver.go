@@ -15,6 +15,9 @@ import (
 // tensors, and the values of the operands that are not tensors. Scalar operands count by their kind only, where the expansion allows it.
 // It is safe for concurrent use; finding a kept expansion costs a few hundred nanoseconds and does not allocate.
 type Resolver struct {
+	// Plain leaves expansions as the functions build them, without rewrites and kernels: for a reference.
+	Plain bool
+
 	mu    sync.RWMutex
 	cache map[string]*expansion
 	clock atomic.Int64
@@ -63,8 +66,10 @@ func (r *Resolver) Resolve(n *ir.Node, args []ir.Datum) (*ir.Func, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f, err = tidy(f); err != nil {
-			return nil, err
+		if !r.Plain {
+			if f, err = tidy(f); err != nil {
+				return nil, err
+			}
 		}
 		r.keep(key, f)
 		return f, nil

@@ -92,7 +92,7 @@ func (h *unitHeap) Pop() any {
 
 // nodesOf is what a unit becomes: a fused node where that saves anything.
 func (g *grouping) nodesOf(u *unit) []*ir.Node {
-	if u.size == 0 || len(u.nodes) == 1 && !readsSplat(u.nodes[0]) {
+	if u.size == 0 || len(u.nodes) == 1 && !readsSplat(u.nodes[0]) || !g.fuel.Take("fuse with others", u.nodes[len(u.nodes)-1]) {
 		return u.nodes
 	}
 	k := &kernel{fuser: g.fuser, blk: &ir.Block{}, inner: map[*ir.Value]*ir.Value{}, inside: map[*ir.Value]int32{}, at: g.b}

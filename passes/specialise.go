@@ -48,16 +48,20 @@ func appendArg(key []byte, d ir.Datum) []byte {
 // cannot be expanded, because types stay unknown or because the call is wrong and must fail when it is reached, stay generic.
 // Parameters stay the same in number and order. f is not changed.
 func Specialise(f *ir.Func, args []ir.Datum) (*ir.Func, error) {
+	return specialiseArgs(f, args, nil)
+}
+
+func specialiseArgs(f *ir.Func, args []ir.Datum, fuel *Fuel) (*ir.Func, error) {
 	if len(args) != len(f.Body.Params) {
 		return nil, fmt.Errorf("%s takes %d arguments, got %d", f.Name, len(f.Body.Params), len(args))
 	}
-	return specialise(f, func(s *specialiser, f *ir.Func, i int) { bindParam(s, f, i, args[i]) })
+	return specialise(f, fuel, func(s *specialiser, f *ir.Func, i int) { bindParam(s, f, i, args[i]) })
 }
 
 // SpecialiseTypes is Specialise for argument types instead of arguments: no values are known. Types must be at least as precise as
 // those of the parameters; nil entries, or a nil slice, keep these.
 func SpecialiseTypes(f *ir.Func, types []*ir.Type) (*ir.Func, error) {
-	return specialise(f, keepParam(types))
+	return specialise(f, nil, keepParam(types))
 }
 
 // keepParam takes over parameters, with the types that are given.
@@ -86,14 +90,15 @@ type work struct {
 	fold    bool // ops on literals
 	flow    bool // known branches and loops
 	share   bool // equal nodes
+	fuel    *Fuel
 }
 
-func specialise(f *ir.Func, param func(s *specialiser, f *ir.Func, i int)) (*ir.Func, error) {
-	g, err := rebuild(f, work{expand: true, rewrite: true, fold: true, flow: true, share: true}, param)
+func specialise(f *ir.Func, fuel *Fuel, param func(s *specialiser, f *ir.Func, i int)) (*ir.Func, error) {
+	g, err := rebuild(f, work{expand: true, rewrite: true, fold: true, flow: true, share: true, fuel: fuel}, param)
 	if err != nil {
 		return nil, err
 	}
-	hoist(g.Body)
+	hoist(g.Body, fuel)
 	g.Sweep(keeps)
 	return g.Clone(), nil
 }
@@ -249,12 +254,12 @@ func (s *specialiser) node(n *ir.Node) {
 // op builds one node of an op without blocks, or finds a simpler way to the same results.
 func (s *specialiser) op(n *ir.Node, args []*ir.Value) []*ir.Value {
 	if s.rewrite {
-		if r := s.simplify(n, args); r != nil {
+		if r := s.simplify(n, args); r != nil && s.fuel.Take("rewrite", n) {
 			return []*ir.Value{r}
 		}
 	}
 	if s.fold {
-		if ds, ok := fold(n, args); ok {
+		if ds, ok := fold(n, args); ok && s.fuel.Take("fold", n) {
 			out := make([]*ir.Value, len(ds))
 			for i, d := range ds {
 				out[i] = s.constant(d)
@@ -311,7 +316,7 @@ func (s *specialiser) build(op *ir.Op, attrs ir.Attrs, results []ir.Type, args [
 	}
 	if key != "" {
 		for i := len(s.seen) - 1; i >= 0; i-- {
-			if rs, ok := s.seen[i][key]; ok {
+			if rs, ok := s.seen[i][key]; ok && s.fuel.Take("share", rs[0].Def) {
 				return rs
 			}
 		}

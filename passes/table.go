@@ -15,8 +15,8 @@ import (
 type Pass struct {
 	Name string
 	Doc  string
-	// Run gives the function after the pass; it may change the one that it gets.
-	Run func(f *ir.Func) (*ir.Func, error)
+	// Run gives the function after the pass; it may change the one that it gets. Every rewrite takes fuel.
+	Run func(f *ir.Func, fuel *Fuel) (*ir.Func, error)
 	// After names passes that stand before this one, Why says why.
 	After []string
 	Why   string
@@ -27,10 +27,10 @@ type Pass struct {
 // Table holds all passes, in the order in which they run.
 var Table = []Pass{
 	{Name: "expand-grad", Doc: "torch.autograd.grad nodes become the gradients that they stand for", Default: true,
-		Run: func(f *ir.Func) (*ir.Func, error) { return f, autograd.ExpandGradNodes(f) }},
+		Run: func(f *ir.Func, _ *Fuel) (*ir.Func, error) { return f, autograd.ExpandGradNodes(f) }},
 	{Name: "specialise", Doc: "types inferred, calls expanded, known values computed, known branches taken, loops unrolled or freed of what does not change", Default: true,
 		After: []string{"expand-grad"}, Why: "gradients add calls that have to be expanded too",
-		Run: func(f *ir.Func) (*ir.Func, error) { return SpecialiseTypes(f, nil) }},
+		Run: func(f *ir.Func, fuel *Fuel) (*ir.Func, error) { return specialise(f, fuel, keepParam(nil)) }},
 	{Name: "canonicalise", Doc: "single nodes rewritten to simpler ones",
 		After: []string{"specialise"}, Why: "most rewrites need known types", Run: walk(work{rewrite: true})},
 	{Name: "fold", Doc: "ops on literals computed, branches on literals taken",
@@ -38,17 +38,23 @@ var Table = []Pass{
 	{Name: "cse", Doc: "what is computed twice is computed once",
 		After: []string{"canonicalise", "fold"}, Why: "equal values are written alike only then", Run: walk(work{share: true})},
 	{Name: "licm", Doc: "pure nodes that do not depend on the iteration leave the loop",
-		After: []string{"cse"}, Why: "a value that is shared is moved once", Run: func(f *ir.Func) (*ir.Func, error) { hoist(f.Body); return f, nil }},
+		After: []string{"cse"}, Why: "a value that is shared is moved once",
+		Run: func(f *ir.Func, fuel *Fuel) (*ir.Func, error) { hoist(f.Body, fuel); return f, nil }},
 	{Name: "dce", Doc: "what neither a result nor an effect needs is removed",
-		After: []string{"fold", "cse", "licm"}, Why: "they leave values without users", Run: func(f *ir.Func) (*ir.Func, error) { f.Sweep(keeps); return f.Clone(), nil }},
+		After: []string{"fold", "cse", "licm"}, Why: "they leave values without users",
+		Run: func(f *ir.Func, _ *Fuel) (*ir.Func, error) { f.Sweep(keeps); return f.Clone(), nil }},
 	{Name: "fuse", Doc: "elementwise nodes, and reductions of such, become kernels", Default: true,
 		After: []string{"specialise", "canonicalise", "cse", "licm", "dce"}, Why: "a kernel is closed to other passes, and must not hold what nobody needs",
-		Run: func(f *ir.Func) (*ir.Func, error) { return f, fuse(f) }},
+		Run: func(f *ir.Func, fuel *Fuel) (*ir.Func, error) { return f, fuse(f, fuel) }},
 }
 
 // walk makes a pass of some of the specialiser's work.
-func walk(w work) func(f *ir.Func) (*ir.Func, error) {
-	return func(f *ir.Func) (*ir.Func, error) { return rebuild(f, w, keepParam(nil)) }
+func walk(w work) func(f *ir.Func, fuel *Fuel) (*ir.Func, error) {
+	return func(f *ir.Func, fuel *Fuel) (*ir.Func, error) {
+		w := w
+		w.fuel = fuel
+		return rebuild(f, w, keepParam(nil))
+	}
 }
 
 // Options steer Run.
@@ -57,6 +63,8 @@ type Options struct {
 	Passes []string
 	// Verify checks the function after every pass. GTC_DEBUG=verify does so everywhere.
 	Verify bool
+	// Fuel, where set, bounds the rewrites; see Fuel.
+	Fuel *Fuel
 	// After, where set, is called after every pass: to print the function, or for the times.
 	After func(p *Pass, f *ir.Func, took time.Duration)
 }
@@ -74,7 +82,8 @@ func Run(f *ir.Func, o Options) (*ir.Func, error) {
 			continue
 		}
 		start, name := time.Now(), f.Name
-		if f, err = p.Run(f); err != nil {
+		o.Fuel.in(p.Name)
+		if f, err = p.Run(f, o.Fuel); err != nil {
 			return nil, fmt.Errorf("pass %s on @%s: %w", p.Name, name, err)
 		}
 		took := time.Since(start)
@@ -123,11 +132,12 @@ func Compile(f *ir.Func, args []ir.Datum, grad *autograd.Options, o Options) (*i
 		return nil, err
 	}
 	begin := time.Now()
+	o.Fuel.in("specialise")
 	var err error
 	if grad != nil {
-		f, err = Gradient(f, args, *grad)
+		f, err = gradient(f, args, *grad, o.Fuel)
 	} else {
-		f, err = Specialise(f, args)
+		f, err = specialiseArgs(f, args, o.Fuel)
 	}
 	if err != nil {
 		return nil, err

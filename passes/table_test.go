@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
 	"github.com/gtc-project/gtc/passes"
 )
 
@@ -128,4 +129,38 @@ func sample(t ir.Type, seed int) ir.Datum {
 		return float64(seed) / 2
 	}
 	return nil
+}
+
+// TestFuel: however many rewrites are made, the result is the same; the same limit stops at the same one.
+func TestFuel(t *testing.T) {
+	f, err := ir.ParseFunc(`func @f(%x: tensor<f32[2,3]>) {
+	  %c = gt(%x, %x)
+	  %y = for(2, %x) (%i: int, %h: tensor<f32[2,3]>) {
+	    %n = neg(%h)
+	    %m = neg(%n)
+	    %z: tensor<?> = aten.softmax(%m, 1, none)
+	    yield %z
+	  }
+	  %w = mul(%y, %y)
+	  %v = add(%w, %x)
+	  return %v }`)
+	require.NoError(t, err)
+	x := ir.FromFloats(dtype.F32, []int{2, 3}, []float64{1, 2, 3, -1, 0, 5})
+	run := func(limit int) (string, *passes.Fuel) {
+		fuel := &passes.Fuel{Limit: limit}
+		g, err := passes.Compile(f, []ir.Datum{x}, nil, passes.Options{Fuel: fuel, Verify: true})
+		require.NoError(t, err)
+		out, err := (&ir.Evaluator{Resolve: passes.NewResolver().Resolve}).Run(t.Context(), g, x)
+		require.NoError(t, err)
+		return ir.FormatDatum(out[0]), fuel
+	}
+	want, all := run(1 << 30)
+	require.Greater(t, all.Used, 5)
+	for limit := range all.Used + 1 {
+		got, fuel := run(limit)
+		require.Equal(t, want, got, "after %d rewrites, the last of which is %s", limit, fuel.Last)
+		require.Equal(t, limit, fuel.Used)
+	}
+	_, last := run(all.Used)
+	require.Contains(t, last.Last, "pass fuse: fuse with others add")
 }

@@ -9,7 +9,7 @@ func tidy(f *ir.Func) (*ir.Func, error) {
 		return nil, err
 	}
 	forget(g)
-	if err := fuse(g); err != nil {
+	if err := fuse(g, nil); err != nil {
 		return nil, err
 	}
 	return g, nil
