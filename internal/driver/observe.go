@@ -76,6 +76,9 @@ func (e *Observe) names() []string {
 	return names
 }
 
+// Names are the passes to run, nil for the default ones; a name that does not exist is an error.
+func (e *Observe) Names() ([]string, error) { return e.names(), e.check() }
+
 // looking reports whether anything of the passes is shown.
 func (e *Observe) looking() bool {
 	return e.PrintAfter != "" || e.TimePasses || e.HTML != "" || e.DotDir != ""
