@@ -105,12 +105,6 @@ func oneModel(_ *cobra.Command, args []string) error {
 	return usagef("one MODEL is needed, got %d arguments: %s", len(args), strings.Join(args, " "))
 }
 
-// notAvailable is the command body of what a build does not offer yet.
-func notAvailable(what string) func(*cobra.Command, []string) error {
-	return func(*cobra.Command, []string) error {
-		return fmt.Errorf("%s is not available yet in this version", what)
-	}
-}
 
 // printJSON writes v as indented JSON and a newline.
 func printJSON(w io.Writer, v any) error {

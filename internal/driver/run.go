@@ -229,13 +229,9 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := Flatten(c.model.own(results)...)
+	out, err := named(c.model.own(results))
 	if err != nil {
 		return nil, err
-	}
-	var out []npz.Named
-	for i, a := range arrays {
-		out = append(out, npz.Named{Name: fmt.Sprintf("out.%d", i), Array: a})
 	}
 	if c.grad != nil {
 		for k, i := range c.grad.wrt {
@@ -258,6 +254,19 @@ func (c *Call) Execute(ctx context.Context) ([]npz.Named, error) {
 		}
 	}
 	return out, err
+}
+
+// named are the results as arrays: out.0, out.1, ….
+func named(results []ir.Datum) ([]npz.Named, error) {
+	arrays, err := Flatten(results...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]npz.Named, len(arrays))
+	for i, a := range arrays {
+		out[i] = npz.Named{Name: fmt.Sprintf("out.%d", i), Array: a}
+	}
+	return out, nil
 }
 
 func (c *Call) runGrad(ctx context.Context, g *gradCall) ([]ir.Datum, error) {
