@@ -80,7 +80,7 @@ func TestFailures(t *testing.T) {
 		{write("x.gtc", "PK\x05\x06"), "not a valid gtc package"},
 		{write("bad.py", "import torch\nx = '\xff'\n"), ":2: error: the file is not valid UTF-8"},
 		{write("what", "?"), "no known form of model"},
-		{"./models/lenet.New", "the package cannot be loaded"},
+		{"./models/lenet.New", "./models/lenet.New: the package "},
 	} {
 		code, stdout, stderr := gtc(t, "run", c.path)
 		require.Equal(t, exitFailed, code, c.path)

@@ -46,7 +46,13 @@ func Describe(path string, o *Options) (*Info, error) {
 	for _, p := range m.Params {
 		info.Params = append(info.Params, p.String())
 	}
-	for _, t := range m.Func.ResultTypes() {
+	f := m.Func
+	if o.hasSignature() { // then types are known
+		if f, err = m.shape(o, []string{}, &Observe{}); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range f.ResultTypes() {
 		info.Results = append(info.Results, typeName(t))
 	}
 	for _, w := range m.Weights {
@@ -54,7 +60,7 @@ func Describe(path string, o *Options) (*Info, error) {
 		info.WeightElems += w.Array.Len()
 		info.WeightBytes += w.Array.Len() * w.Array.DType.Size()
 	}
-	info.count(m.Func)
+	info.count(f)
 	return info, nil
 }
 
