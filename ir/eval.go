@@ -16,13 +16,11 @@ type Evaluator struct {
 	// Resolve expands a generic call (aten, or vjp with order > 0) for actual operands into a function whose parameters are the
 	// operands and whose results are those of the node. Package passes provides it.
 	Resolve func(n *Node, args []Datum) (*Func, error)
-	// Kernel, where set, is asked first for every node that is not control flow; ok is false where it leaves the node to the
-	// reference evaluation. Package runtime sets it to run compiled kernels.
+	// Kernel, where set, is asked first for every node that is neither control flow nor a host op; ok is false where it leaves the
+	// node to the reference evaluation.
 	Kernel func(ctx context.Context, n *Node, args []Datum) (results []Datum, ok bool, err error)
 	// Out receives what print nodes write; nil means os.Stdout.
 	Out io.Writer
-	// CountBuffers makes the evaluator count the values that hold an array's Buffer, and release it when the last is gone.
-	CountBuffers bool
 	// RNG is the random stream that rng nodes draw from.
 	RNG RNG
 
@@ -67,19 +65,23 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Run evaluates f on the given arguments, one per parameter.
 func (ev *Evaluator) Run(ctx context.Context, f *Func, args ...Datum) ([]Datum, error) {
+	if err := f.CheckArgs(args); err != nil {
+		return nil, err
+	}
+	return ev.RunExpansion(ctx, f, args)
+}
+
+// CheckArgs reports arguments that f cannot take: too many or too few, or one that is not of its parameter's type.
+func (f *Func) CheckArgs(args []Datum) error {
 	if len(args) != len(f.Body.Params) {
-		return nil, fmt.Errorf("%s takes %d arguments, got %d", f.Name, len(f.Body.Params), len(args))
+		return fmt.Errorf("%s takes %d arguments, got %d", f.Name, len(f.Body.Params), len(args))
 	}
 	for i, p := range f.Body.Params {
-		if t := TypeOf(args[i]); !accepts(p.Type, args[i]) {
-			return nil, fmt.Errorf("%s: argument %s is %s, expected %s", f.Name, f.ParamNames[i], t, p.Type)
+		if !accepts(p.Type, args[i]) {
+			return fmt.Errorf("%s: argument %s is %s, expected %s", f.Name, f.ParamNames[i], TypeOf(args[i]), p.Type)
 		}
 	}
-	out, err := ev.RunExpansion(ctx, f, args)
-	if ev.CountBuffers {
-		pin(out) // the caller holds them now
-	}
-	return out, err
+	return nil
 }
 
 // accepts reports whether d may be passed for type t; an empty list fits every list type.
@@ -143,14 +145,6 @@ type frame struct {
 }
 
 func (fr *frame) set(vs []*Value, ds []Datum) {
-	if fr.ev.CountBuffers {
-		for _, d := range ds[:len(vs)] {
-			if b := bufferOf(d); b != nil {
-				b.Retain()
-			}
-		}
-		fr.drop(vs)
-	}
 	for i, v := range vs {
 		fr.vals[v.ID] = ds[i]
 	}
@@ -159,48 +153,26 @@ func (fr *frame) set(vs []*Value, ds []Datum) {
 // drop forgets values.
 func (fr *frame) drop(vs []*Value) {
 	for _, v := range vs {
-		if fr.ev.CountBuffers {
-			if b := bufferOf(fr.vals[v.ID]); b != nil {
-				b.Release()
-			}
-		}
 		fr.vals[v.ID] = nil
 	}
 }
 
-// Buffer is memory that arrays share (Array.Owner) and that is reused once no value holds it. Count starts at zero.
+// Buffer is memory that arrays share (Array.Owner) and that is used again once nobody holds it. The reference evaluator does not count;
+// package runtime does.
 type Buffer interface {
 	Retain()
-	// Release takes one holder away and reuses the memory when it was the last.
+	// Release takes one holder away and gives the memory back when it was the last.
 	Release()
-	// Forget takes one holder away; the memory of the last stays until the garbage collector finds it unreachable.
-	Forget()
-}
-
-func bufferOf(d Datum) Buffer {
-	if a, ok := d.(*Array); ok {
-		b, _ := a.Owner.(Buffer)
-		return b
-	}
-	return nil
-}
-
-// pin keeps the buffers of values that go where the evaluator cannot follow: into containers and to the caller.
-func pin(ds []Datum) {
-	for _, d := range ds {
-		if b := bufferOf(d); b != nil {
-			b.Retain()
-		}
-	}
 }
 
 // Release gives the memory of results back for reuse, where it came from a reused arena: nobody may read them, or what shares memory with
 // them, afterwards. Without it the memory is reused once the garbage collector has found the arrays unreachable.
 func Release(ds ...Datum) {
 	for _, d := range ds {
-		if b := bufferOf(d); b != nil {
-			b.Retain()
-			b.Release()
+		if a, ok := d.(*Array); ok {
+			if b, ok := a.Owner.(Buffer); ok {
+				b.Release()
+			}
 		}
 	}
 }
@@ -226,7 +198,7 @@ func (fr *frame) block(b *Block) ([]Datum, error) {
 		}
 		rs, err := fr.node(n)
 		if err != nil {
-			return nil, at(n, err)
+			return nil, ErrorAt(n, err)
 		}
 		fr.set(n.Results, rs)
 		if fr.drops != nil {
@@ -236,7 +208,11 @@ func (fr *frame) block(b *Block) ([]Datum, error) {
 	panic("BUG: block without a terminator")
 }
 
-func at(n *Node, err error) error {
+// ErrorAt is err as an error of n: an Error that says where n stands and what it is, unless err already does. It is nil for nil.
+func ErrorAt(n *Node, err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		if e.Pos.IsZero() && !n.Pos.IsZero() {
@@ -273,9 +249,6 @@ func (fr *frame) node(n *Node) ([]Datum, error) {
 		return fr.loop(n)
 	}
 	args := fr.get(n.Args)
-	if fr.ev.CountBuffers && n.Op.Class == Host {
-		pin(args)
-	}
 	if n.Op != OpFused || fr.ev.Kernel != nil {
 		if rs, ok, err := fr.kernel(n, args); ok || err != nil {
 			return rs, err
@@ -287,13 +260,19 @@ func (fr *frame) node(n *Node) ([]Datum, error) {
 		return fr.block(n.Blocks[0])
 	case OpAten, OpVjp:
 		return fr.generic(n, args)
-	case OpGrad:
-		return nil, errors.New("torch.autograd.grad was not expanded: the outputs do not depend on the inputs within one block")
 	}
-	if n.Op.Class == Elementwise {
+	return fr.ev.EvalNode(fr.ctx, n, args)
+}
+
+// EvalNode is the reference evaluation of a single node that is neither control flow nor to be expanded.
+func (ev *Evaluator) EvalNode(ctx context.Context, n *Node, args []Datum) ([]Datum, error) {
+	switch {
+	case n.Op == OpGrad:
+		return nil, errors.New("torch.autograd.grad was not expanded: the outputs do not depend on the inputs within one block")
+	case n.Op.Class == Elementwise:
 		return evalElementwise(n, args)
 	}
-	return n.Op.Eval(&EvalCall{Node: n, Args: args, Env: fr.ev, Ctx: fr.ctx})
+	return n.Op.Eval(&EvalCall{Node: n, Args: args, Env: ev, Ctx: ctx})
 }
 
 func (fr *frame) kernel(n *Node, args []Datum) ([]Datum, bool, error) {
@@ -365,22 +344,7 @@ func (ev *Evaluator) out() io.Writer {
 func (ev *Evaluator) RunExpansion(ctx context.Context, f *Func, args []Datum) ([]Datum, error) {
 	fr := &frame{ev: ev, ctx: ctx, vals: make([]Datum, f.NumValues()), drops: f.drops()}
 	fr.set(f.Body.Params, args)
-	out, err := fr.block(f.Body)
-	if !ev.CountBuffers {
-		return out, err
-	}
-	pin(out)
-	for _, d := range fr.vals {
-		if b := bufferOf(d); b != nil {
-			b.Release()
-		}
-	}
-	for _, d := range out {
-		if b := bufferOf(d); b != nil {
-			b.Forget()
-		}
-	}
-	return out, err
+	return fr.block(f.Body)
 }
 
 // minDrops is the number of values from which on a function's dead values are dropped early.

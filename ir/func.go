@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -15,6 +16,16 @@ type Func struct {
 	ParamNames []string // one per Body.Params
 	nextID     int
 	dropPlan   atomic.Pointer[dropPlan] // see drops
+	prepared   sync.Map                 // see Prepared
+}
+
+// Prepared gives what prepare makes of f for owner, once; it lives as long as f, which must not be changed afterwards.
+func (f *Func) Prepared(owner any, prepare func() any) any {
+	v, ok := f.prepared.Load(owner)
+	if !ok {
+		v, _ = f.prepared.LoadOrStore(owner, sync.OnceValue(prepare))
+	}
+	return v.(func() any)()
 }
 
 // Block is a list of nodes with parameters.

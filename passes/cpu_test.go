@@ -31,7 +31,7 @@ func TestFusedOnCPU(t *testing.T) {
 			}
 			want, err := (&ir.Evaluator{}).Run(context.Background(), f, args...)
 			require.NoError(t, err)
-			got, err := e.Evaluator().Run(context.Background(), g, args...)
+			got, err := e.Runner().Run(context.Background(), g, args...)
 			require.NoError(t, err, "seed %d\n%s", seed, g)
 			require.Equal(t, ir.FormatDatum(ir.Tuple(want)), ir.FormatDatum(ir.Tuple(got)), "seed %d\n%s\n%s", seed, f, g)
 		}

@@ -61,5 +61,5 @@ func (e *Engine) Run(ctx context.Context, f *ir.Func, args ...ir.Datum) ([]ir.Da
 	if err != nil {
 		return nil, err
 	}
-	return e.Evaluator().Run(ctx, g, args...)
+	return e.Runner().Run(ctx, g, args...)
 }

@@ -5,14 +5,12 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/gtc-project/gtc/codegen/cpu"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/passes"
 	"github.com/gtc-project/gtc/runtime/arena"
 	"github.com/gtc-project/gtc/runtime/llvm"
 	"github.com/gtc-project/gtc/runtime/pool"
@@ -24,20 +22,19 @@ var opConvert = ir.LookupOp("convert")
 type cpuKernels struct {
 	backend *cpu.Backend
 	arena   *arena.Arena // where results live; nil: the Go heap
-	plans   sync.Map     // weak.Pointer[ir.Node] of a fused node -> *fusedPlan
 }
 
-func newCPU(o Options) (kernels, error) {
+func newCPU(o Options, r *passes.Resolver) (eager, whole runner, err error) {
 	lib, err := llvm.Load()
 	if err != nil {
-		return nil, fmt.Errorf("the cpu target needs LLVM: %w", err)
+		return nil, nil, fmt.Errorf("the cpu target needs LLVM: %w", err)
 	}
 	target, err := cpu.Arch(o.Arch, lib.Host())
 	if err == nil {
 		err = cpu.Runnable(target, lib.Host())
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	copts := cpu.Options{LLVM: lib, Target: &target}
 	if o.Threads > 0 {
@@ -45,14 +42,11 @@ func newCPU(o Options) (kernels, error) {
 	}
 	b, err := cpu.New(copts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &cpuKernels{backend: b}, nil
-}
-
-// counting gives the kernels for an evaluator that counts buffers: results live in reusable memory.
-func (k *cpuKernels) counting() kernels {
-	return &cpuKernels{backend: k.backend, arena: arena.Default()}
+	eager = &machine{kernels: &cpuKernels{backend: b}, resolve: r.Resolve}
+	whole = &machine{kernels: &cpuKernels{backend: b, arena: arena.Default()}, resolve: r.Resolve}
+	return eager, whole, nil
 }
 
 // arenaMin is the size in bytes from which on a result is worth a buffer of its own.
@@ -74,16 +68,27 @@ func (k *cpuKernels) newArray(d dtype.DType, shape []int) (*ir.Array, error) {
 	return &ir.Array{DType: d, Shape: append([]int{}, shape...), Strides: ir.ContiguousStrides(shape), Data: buf.Bytes, Owner: &counted{buf: buf}}, nil
 }
 
-// counted is an arena buffer as an ir.Buffer.
+// counted is the memory of an array whose holders are counted: slots, and callers.
 type counted struct {
-	buf  *arena.Buffer
-	refs atomic.Int32
+	refs  atomic.Int32
+	buf   *arena.Buffer // nil: the memory is the Go heap's
+	home  *cell         // where the array goes when nobody holds it; nil: the memory is given back
+	array *ir.Array
 }
 
 func (c *counted) Retain() { c.refs.Add(1) }
-func (c *counted) Forget() { c.refs.Add(-1) }
 func (c *counted) Release() {
-	if c.refs.Add(-1) == 0 {
+	switch {
+	case c.refs.Add(-1) != 0:
+	case c.home != nil:
+		c.home.free = append(c.home.free, c.array)
+	default:
+		c.discard()
+	}
+}
+
+func (c *counted) discard() {
+	if c.buf != nil {
 		c.buf.Free()
 	}
 }
@@ -91,9 +96,6 @@ func (c *counted) Release() {
 // Kernel runs n if it is of a kind that is compiled.
 func (k *cpuKernels) Kernel(ctx context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, bool, error) {
 	switch {
-	case n.Op == ir.OpFused:
-		out, err := k.fused(ctx, n, args)
-		return out, true, err
 	case n.Op.Class == ir.Elementwise:
 		out, err := k.elementwise(ctx, n, args)
 		return out, true, err
@@ -129,21 +131,4 @@ func (k *cpuKernels) elementwise(ctx context.Context, n *ir.Node, args []ir.Datu
 		return nil, err
 	}
 	return []ir.Datum{out}, nil
-}
-
-// fused runs a group by its plan, which is made at the node's first run and dropped with the node.
-func (k *cpuKernels) fused(ctx context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, error) {
-	key := weak.Make(n)
-	p, ok := k.plans.Load(key)
-	if !ok {
-		plan, err := planFused(n)
-		if err != nil {
-			return nil, err
-		}
-		p, ok = k.plans.LoadOrStore(key, plan)
-		if !ok {
-			runtime.AddCleanup(n, func(key weak.Pointer[ir.Node]) { k.plans.Delete(key) }, key)
-		}
-	}
-	return p.(*fusedPlan).run(ctx, k, args)
 }

@@ -7,12 +7,13 @@ import (
 	"errors"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 )
 
 var errNoLLVM = errors.New("this gtc was built with -tags nollvm: only the reference evaluator is available")
 
-func newCPU(Options) (kernels, error) {
-	return nil, errNoLLVM
+func newCPU(Options, *passes.Resolver) (eager, whole runner, err error) {
+	return nil, nil, errNoLLVM
 }
 
 // Emit needs LLVM.

@@ -17,7 +17,7 @@ import (
 // ("asm") or an object file ("obj"), for an architecture ("" is this machine's own). All tensors need static shapes. Text starts with
 // comments that say which nodes run which kernel, and which run on the host. Every kernel is a void f(int64_t *args); what args holds, the
 // package codegen/cpu says.
-func Emit(ctx context.Context, f *ir.Func, arch, form string) ([]byte, error) {
+func Emit(_ context.Context, f *ir.Func, arch, form string) ([]byte, error) {
 	outputs := map[string]llvm.Output{"llvm": llvm.IR, "asm": llvm.Assembly, "obj": llvm.Object}
 	out, ok := outputs[form]
 	if !ok {
@@ -31,24 +31,34 @@ func Emit(ctx context.Context, f *ir.Func, arch, form string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dryRun{ctx: ctx, vals: map[*ir.Value]ir.Datum{}, index: map[string]int{}}
-	b, err := cpu.New(cpu.Options{LLVM: lib, Target: &target, Record: d.record})
+	r := &recording{index: map[string]int{}}
+	b, err := cpu.New(cpu.Options{LLVM: lib, Target: &target, Record: r.record})
 	if err != nil {
 		return nil, err
 	}
-	d.kernels = &cpuKernels{backend: b}
 	for i, p := range f.Body.Params {
 		if p.Type.IsTensor() && !p.Type.Static() {
 			return nil, fmt.Errorf("parameter %s has type %s: kernels are chosen by sizes, so every size must be given", f.ParamNames[i], p.Type)
 		}
 	}
-	if err := d.block(f.Body); err != nil {
+	m := &machine{kernels: &cpuKernels{backend: b}}
+	e, err := m.emit(f)
+	if err != nil {
 		return nil, err
 	}
-	if len(d.texts) == 0 {
+	e.walkLayouts(e.program.body, map[int]*ir.Array{}, func(s launcher, ops []*ir.Array) {
+		if err == nil {
+			err = r.step(s, ops)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.onHost(e.program.body)
+	if len(r.texts) == 0 {
 		return nil, fmt.Errorf("@%s has no kernels: all of it runs on the host", f.Name)
 	}
-	code, err := b.Emit(cpu.Merge(d.texts), out)
+	code, err := b.Emit(cpu.Merge(r.texts), out)
 	if err != nil || form == "obj" {
 		return code, err
 	}
@@ -56,25 +66,21 @@ func Emit(ctx context.Context, f *ir.Func, arch, form string) ([]byte, error) {
 	if form == "asm" {
 		comment = "# "
 	}
-	return append([]byte(d.header(f, target, comment)), code...), nil
+	return append([]byte(r.header(f, target, comment)), code...), nil
 }
 
-// dryRun walks a function as the evaluator does, every block once, with kernels that do nothing: what it is after is which they are. Tensors
-// hold zeros; other values are known where they do not depend on tensors or parameters.
-type dryRun struct {
-	ctx     context.Context
-	kernels *cpuKernels
-	vals    map[*ir.Value]ir.Datum
-	texts   []string       // of the kernels
-	names   []string       // in their texts
-	index   map[string]int // into texts
-	used    []int          // the kernels that the present node ran, where they were new
-	notes   []string       // a line per node
-	host    []string
+// recording notes which kernels a program has.
+type recording struct {
+	texts []string       // of the kernels
+	names []string       // in their texts
+	index map[string]int // into texts
+	used  []int          // the kernels that the present step prepared, where they were new
+	notes []string       // a line per step
+	host  []string
 }
 
 // record is told of every kernel, once per kernel.
-func (d *dryRun) record(name, text string) {
+func (d *recording) record(name, text string) {
 	i, ok := d.index[text]
 	if !ok {
 		i = len(d.texts)
@@ -86,107 +92,50 @@ func (d *dryRun) record(name, text string) {
 	}
 }
 
-func (d *dryRun) block(b *ir.Block) error {
-	for _, p := range b.Params {
-		if err := d.sample(p); err != nil {
-			return err
-		}
-	}
-	for _, n := range b.Nodes {
-		if n.Op.Class == ir.Terminator {
-			continue
-		}
-		if err := d.node(n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sample gives a value zeros of its type, where it is a tensor of known sizes.
-func (d *dryRun) sample(vs ...*ir.Value) error {
-	for _, v := range vs {
-		if !v.Type.IsTensor() || !v.Type.Static() {
-			continue
-		}
-		a, err := ir.TryNewArray(v.Type.DType, v.Type.Shape())
-		if err != nil {
-			return err
-		}
-		d.vals[v] = a
-	}
-	return nil
-}
-
-func (d *dryRun) node(n *ir.Node) error {
-	if n.Op != ir.OpFused && len(n.Blocks) > 0 {
-		for _, b := range n.Blocks {
-			if err := d.block(b); err != nil {
-				return err
-			}
-		}
-		return d.sample(n.Results...)
-	}
-	args, known := make([]ir.Datum, len(n.Args)), true
-	tensors := false
-	for i, a := range n.Args {
-		args[i], known = d.vals[a], known && d.has(a)
-		tensors = tensors || a.Type.IsTensor()
-	}
-	switch {
-	case n.Op == ir.OpConst:
-		d.vals[n.Results[0]] = n.Attrs.Value
-		return nil
-	case !known:
-		d.onHost(n, " (expanded when it runs)")
-		return d.sample(n.Results...)
-	case n.Op.Class == ir.View, n.Op.Class == ir.Host && !tensors && n.Op.Effect == ir.Pure:
-		if out, err := n.Op.Eval(&ir.EvalCall{Node: n, Args: args, Ctx: d.ctx}); err == nil {
-			return d.set(n.Results, out)
-		}
-		return d.sample(n.Results...)
-	}
+// step prepares a step's kernels.
+func (d *recording) step(s launcher, ops []*ir.Array) error {
 	d.used = nil
-	out, ok, err := d.kernels.Kernel(d.ctx, n, args)
-	if err != nil {
-		return err
+	n := s.work().node
+	if _, err := s.prepare(ops); err != nil {
+		return ir.ErrorAt(n, err)
 	}
-	switch {
-	case ok && len(d.used) == 0:
+	if len(d.used) == 0 {
 		d.notes = append(d.notes, "kernels from above for "+describe(n))
-	case len(d.used) > 0:
-		names := make([]string, len(d.used))
-		for i, k := range d.used {
-			names[i] = cpu.Symbol(d.names[k], k)
-		}
-		d.notes = append(d.notes, strings.Join(names, ", ")+" for "+describe(n))
+		return nil
 	}
-	if ok {
-		return d.set(n.Results, out)
+	names := make([]string, len(d.used))
+	for i, k := range d.used {
+		names[i] = cpu.Symbol(d.names[k], k)
 	}
-	d.onHost(n, "")
-	return d.sample(n.Results...)
-}
-
-func (d *dryRun) has(v *ir.Value) bool { _, ok := d.vals[v]; return ok }
-
-func (d *dryRun) set(vs []*ir.Value, out []ir.Datum) error {
-	for i, v := range vs {
-		d.vals[v] = out[i]
-	}
+	d.notes = append(d.notes, strings.Join(names, ", ")+" for "+describe(n))
 	return nil
 }
 
-// onHost notes a node on tensors that no kernel computes.
-func (d *dryRun) onHost(n *ir.Node, why string) {
-	switch n.Op.Class {
-	case ir.View, ir.Generate:
-		return
+// onHost notes the nodes on tensors that no kernel computes.
+func (d *recording) onHost(c *code) {
+	note := func(j *job, why string) {
+		if slices.ContainsFunc(j.node.Results, func(v *ir.Value) bool { return v.Type.IsTensor() }) {
+			d.host = append(d.host, describe(j.node)+why)
+		}
 	}
-	for _, r := range n.Results {
-		if r.Type.IsTensor() {
-			d.host = append(d.host, describe(n)+why)
-			return
+	for _, s := range c.steps {
+		switch s := s.(type) {
+		case *hostStep:
+			if class := s.node.Op.Class; class != ir.View && class != ir.Generate {
+				note(s.job, "")
+			}
+		case *kernelStep:
+			note(s.job, " (its kernel is chosen when it runs)")
+		case *genericStep:
+			note(s.job, " (expanded when it runs)")
+		case *ifStep:
+			d.onHost(s.then)
+			d.onHost(s.otherwise)
+		case *whileStep:
+			d.onHost(s.cond)
+			d.onHost(s.body)
+		case *forStep:
+			d.onHost(s.body)
 		}
 	}
 }
@@ -203,7 +152,7 @@ func describe(n *ir.Node) string {
 	return s
 }
 
-func (d *dryRun) header(f *ir.Func, t llvm.Target, comment string) string {
+func (d *recording) header(f *ir.Func, t llvm.Target, comment string) string {
 	var sb strings.Builder
 	fmt.Fprintf(&sb, "%s@%s: %d kernels for %s\n", comment, f.Name, len(d.texts), t.CPU)
 	for _, l := range d.notes {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/gtc-project/gtc/ir"
@@ -29,30 +30,42 @@ type Options struct {
 type Engine struct {
 	opts     Options
 	resolver *passes.Resolver
-	kernels  kernels // nil for the reference evaluator
-	programs kernels // the same, counting
+	eager    runner // single calls, whose results belong to the Go heap
+	whole    runner // whole functions, whose results live in a reused arena
 	variants variants
 }
 
-// kernels runs single nodes as machine code; ok is false for nodes that it leaves to the reference evaluation.
-type kernels interface {
-	Kernel(ctx context.Context, n *ir.Node, args []ir.Datum) (results []ir.Datum, ok bool, err error)
-	// counting gives the same kernels for evaluators that count buffers.
-	counting() kernels
+// runner runs functions on a target. The stream and the output are those of the run.
+type runner interface {
+	run(ctx context.Context, f *ir.Func, rng *ir.RNG, out io.Writer, args []ir.Datum) ([]ir.Datum, error)
+	// planned is the size of the memory that a run of f takes as a whole.
+	planned(f *ir.Func) (int, error)
 }
+
+// reference is the runner of the reference evaluator.
+type reference struct{ resolver *passes.Resolver }
+
+func (r reference) run(ctx context.Context, f *ir.Func, rng *ir.RNG, out io.Writer, args []ir.Datum) ([]ir.Datum, error) {
+	ev := &ir.Evaluator{Resolve: r.resolver.Resolve, RNG: *rng, Out: out}
+	res, err := ev.Run(ctx, f, args...)
+	*rng = ev.RNG
+	return res, err
+}
+
+func (reference) planned(*ir.Func) (int, error) { return 0, nil }
 
 // New makes an engine. The cpu target fails where LLVM cannot be loaded; the error says what to install.
 func New(o Options) (*Engine, error) {
 	e := &Engine{opts: o, resolver: passes.NewResolver()}
 	switch o.Target {
 	case Interp:
+		e.eager, e.whole = reference{e.resolver}, reference{e.resolver}
 	case CPU, "":
 		e.opts.Target = CPU
-		k, err := newCPU(o)
-		if err != nil {
+		var err error
+		if e.eager, e.whole, err = newCPU(o, e.resolver); err != nil {
 			return nil, err
 		}
-		e.kernels, e.programs = k, k.counting()
 	default:
 		return nil, fmt.Errorf("unknown target %q: use cpu or interp", o.Target)
 	}
@@ -88,23 +101,29 @@ func (e *Engine) String() string { return string(e.opts.Target) }
 // Target is what the engine computes on.
 func (e *Engine) Target() Target { return e.opts.Target }
 
-// Evaluator makes an evaluator that runs whole functions on the engine. On compiled targets intermediate results live in a reused arena.
-func (e *Engine) Evaluator() *ir.Evaluator {
-	ev := &ir.Evaluator{Resolve: e.resolver.Resolve}
-	if e.programs != nil {
-		ev.Kernel, ev.CountBuffers = e.programs.Kernel, true
-	}
-	return ev
+// Runner runs whole functions on an engine, one after another: random numbers go on where the last run stopped. It is for one
+// goroutine at a time.
+type Runner struct {
+	// RNG is the random stream that the functions draw from.
+	RNG ir.RNG
+	// Out receives what they print; nil means os.Stdout.
+	Out io.Writer
+
+	engine *Engine
 }
 
-// eager makes an evaluator for single calls, whose results belong to the Go heap.
-func (e *Engine) eager() *ir.Evaluator {
-	ev := &ir.Evaluator{Resolve: e.resolver.Resolve}
-	if e.kernels != nil {
-		ev.Kernel = e.kernels.Kernel
-	}
-	return ev
+// Runner makes a Runner with the stream of seed 0.
+func (e *Engine) Runner() *Runner { return &Runner{engine: e} }
+
+// Run computes f's results. On the cpu target large ones live in memory that is used again: at once when ir.Release is told so, else when
+// the garbage collector finds them unreachable. f must not be changed afterwards.
+func (r *Runner) Run(ctx context.Context, f *ir.Func, args ...ir.Datum) ([]ir.Datum, error) {
+	return r.engine.whole.run(ctx, f, &r.RNG, r.Out, args)
 }
+
+// PlannedBytes is the size of the memory that one run of a compiled function takes as a whole for its intermediate results, results and what has
+// no size known beforehand not included; 0 on the reference target, which plans nothing.
+func (e *Engine) PlannedBytes(f *ir.Func) (int, error) { return e.whole.planned(f) }
 
 // Call runs one aten function (order 0) or its gradient (see ir.OpVjp) on actual operands; count is the number of results.
 func (e *Engine) Call(ctx context.Context, callee string, order, count int, args []ir.Datum) ([]ir.Datum, error) {
@@ -112,7 +131,8 @@ func (e *Engine) Call(ctx context.Context, callee string, order, count int, args
 	if err != nil {
 		return nil, err
 	}
-	return e.eager().RunExpansion(ctx, f, args)
+	var rng ir.RNG
+	return e.eager.run(ctx, f, &rng, nil, args)
 }
 
 // Reads reports, per operand, whether the call reads its value (and not only its shape).

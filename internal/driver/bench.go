@@ -21,7 +21,7 @@ type Timing struct {
 	P99MS        float64 `json:"p99_ms"`
 	Runs         int     `json:"runs"`
 	PeakBytes    int64   `json:"peak_bytes"`    // the largest resident size of the process, less what it had before the model was loaded
-	PlannedBytes int64   `json:"planned_bytes"` // 0 where no memory plan was made
+	PlannedBytes int64   `json:"planned_bytes"` // what one run takes as a whole for intermediate results; 0 on the reference evaluator
 	RSSBytes     int64   `json:"rss_bytes"`     // the largest resident size of the process
 }
 
@@ -52,6 +52,9 @@ func Bench(ctx context.Context, path string, o *Options, minTime time.Duration) 
 		return nil, err
 	}
 	t.FirstMS = ms(time.Since(start))
+	if t.PlannedBytes, err = call.plannedBytes(); err != nil {
+		return nil, err
+	}
 	runtime.GC()
 	var times []float64
 	for begin := time.Now(); len(times) == 0 || time.Since(begin) < minTime; {

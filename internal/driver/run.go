@@ -49,6 +49,19 @@ type Call struct {
 	narrowed bool // grad leaves out the operands that have no gradient
 }
 
+// plannedBytes is the size of the memory that a run of the call's function, or of its gradients, takes as a whole.
+func (c *Call) plannedBytes() (int64, error) {
+	p := &c.plain
+	if c.grad != nil {
+		p = &c.grad.program
+	}
+	if p.compiled == nil {
+		return 0, nil // it failed to compile
+	}
+	n, err := c.e.PlannedBytes(p.compiled)
+	return int64(n), err
+}
+
 // gradCall is a function that also computes gradients, with the cotangents that it takes after the call's own arguments.
 type gradCall struct {
 	program
@@ -60,7 +73,7 @@ type gradCall struct {
 
 // Prepare makes a call, and compiles it. Gradients are part of it where o.Grad is set and cotangents are given.
 func (m *Model) Prepare(ctx context.Context, e *engine, bound *Bound, o *Options) (*Call, error) {
-	c := &Call{model: m, plain: program{f: m.Func}, e: e, o: o, bound: bound, args: m.arguments(bound)}
+	c := &Call{model: m, plain: program{f: m.Func, frozen: len(m.Weights)}, e: e, o: o, bound: bound, args: m.arguments(bound)}
 	if !o.Grad || len(bound.Cotangents) == 0 {
 		return c, e.compile(&c.plain, c.args)
 	}
@@ -94,12 +107,12 @@ func (c *Call) shells(ctx context.Context) ([]ir.Datum, error) {
 			return out, nil
 		}
 	}
-	ev := c.e.Evaluator()
+	ev := c.e.Runner()
 	ev.RNG, ev.Out = ir.RNG{Seed: c.o.Seed}, io.Discard
 	if err := c.e.compile(&c.plain, c.args); err != nil {
 		return nil, err
 	}
-	return ev.Run(ctx, c.plain.compiled, c.args...)
+	return ev.Run(ctx, c.plain.compiled, c.args[:len(c.args)-c.plain.frozen]...)
 }
 
 func shellsOf(types []ir.Type) ([]ir.Datum, bool) {

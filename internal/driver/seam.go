@@ -75,13 +75,15 @@ type engine struct{ *runtime.Engine }
 type program struct {
 	f        *ir.Func
 	grad     *autograd.Options // nil for the function itself
+	frozen   int               // so many of the last arguments never change: they become constants
 	compiled *ir.Func
 }
 
 // compile compiles a program, once, for arguments of a signature.
 func (e *engine) compile(p *program, args []ir.Datum) (err error) {
 	if p.compiled == nil {
-		p.compiled, err = passes.Compile(p.f, args, p.grad, passes.Options{})
+		k := len(args) - p.frozen
+		p.compiled, err = passes.Compile(passes.Freeze(p.f, k, args[k:]), args[:k], p.grad, passes.Options{})
 	}
 	return err
 }
@@ -91,7 +93,7 @@ func (e *engine) run(ctx context.Context, p *program, seed uint64, args, cts []i
 	if err := e.compile(p, args); err != nil {
 		return nil, err
 	}
-	return e.eval(ctx, p.compiled, seed, slices.Concat(args, cts))
+	return e.eval(ctx, p.compiled, seed, slices.Concat(args[:len(args)-p.frozen], cts))
 }
 
 // resultTypes infers the types of f's results for arguments.
@@ -108,7 +110,7 @@ func resultTypes(f *ir.Func, args []ir.Datum) ([]ir.Type, error) {
 }
 
 func (e *engine) eval(ctx context.Context, f *ir.Func, seed uint64, args []ir.Datum) ([]ir.Datum, error) {
-	ev := e.Evaluator()
+	ev := e.Runner()
 	ev.RNG = ir.RNG{Seed: seed}
 	return ev.Run(ctx, f, args...)
 }

@@ -1,0 +1,106 @@
+//go:build !nollvm
+
+package runtime
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/gtc-project/gtc/ir"
+)
+
+// walkLayouts goes through all kernels of a program, in order and every block once, with operands laid out as they will be, as far as that is
+// known beforehand: parameters and counted arrays are taken to be contiguous. The arrays have no memory.
+func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(s launcher, ops []*ir.Array)) {
+	lay := func(slot int) *ir.Array {
+		if a := at[slot]; a != nil {
+			return a
+		}
+		if a := e.looks[slot]; a != nil {
+			return a
+		}
+		if a, ok := e.known[slot].(*ir.Array); ok {
+			return a
+		}
+		if t := e.types[slot]; t.IsTensor() && t.Static() {
+			shape := t.Shape()
+			return &ir.Array{DType: t.DType, Shape: shape, Strides: ir.ContiguousStrides(shape)}
+		}
+		return nil
+	}
+	operands := func(slots ...int) []*ir.Array {
+		var ops []*ir.Array
+		for _, s := range slots {
+			a := lay(s)
+			if a == nil {
+				return nil
+			}
+			ops = append(ops, a)
+		}
+		return ops
+	}
+	for _, s := range c.steps {
+		switch s := s.(type) {
+		case *mapStep:
+			if ops := operands(append(s.args[:len(s.args):len(s.args)], s.results...)...); ops != nil {
+				visit(s, ops)
+			}
+		case *reduceStep:
+			if ops := operands(append(s.args[:len(s.args):len(s.args)], s.results...)...); ops != nil {
+				k := len(ops) - 1
+				ops[k] = s.view(ops[k])
+				visit(s, ops)
+			}
+		case *dotStep:
+			visit(s, operands(s.args[0], s.args[1], s.results[0]))
+		case *ifStep:
+			e.walkLayouts(s.then, at, visit)
+			e.walkLayouts(s.otherwise, at, visit)
+		case *whileStep:
+			e.walkLayouts(s.cond, at, visit)
+			e.walkLayouts(s.body, at, visit)
+		case *forStep:
+			e.walkLayouts(s.body, at, visit)
+		case *hostStep:
+			if s.kind == jobView && s.node.Op.Class == ir.View {
+				e.lookAt(s, lay, at)
+			}
+		}
+	}
+}
+
+// lookAt finds out how the view of an array without memory is laid out.
+func (e *emitter) lookAt(s *hostStep, lay func(int) *ir.Array, at map[int]*ir.Array) {
+	base := lay(s.args[0])
+	if base == nil || s.node.Op.Name == "reshape" && !base.IsContiguous() {
+		return
+	}
+	args := []ir.Datum{base}
+	for _, a := range s.args[1:] {
+		d, ok := e.known[a]
+		if !ok {
+			return
+		}
+		args = append(args, d)
+	}
+	if out, err := s.node.Op.Eval(&ir.EvalCall{Node: s.node, Args: args, Ctx: context.Background()}); err == nil {
+		at[s.results[0]] = out[0].(*ir.Array)
+	}
+}
+
+// compile makes the machine code of a program's kernels, several at once, as far as it is known beforehand which ones it needs. What fails
+// here fails again, with its place in the source, when it runs.
+func (e *emitter) compile(c *code) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	e.walkLayouts(c, map[int]*ir.Array{}, func(s launcher, ops []*ir.Array) {
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots; wg.Done() }()
+			_, _ = s.get(ops, s.prepare)
+		}()
+	})
+	wg.Wait()
+}

@@ -1,0 +1,146 @@
+//go:build !nollvm
+
+package runtime
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gtc-project/gtc/ir"
+)
+
+// both runs a function on the cpu target, several times with one instance, and demands what the reference evaluator gives, up to a tolerance.
+func both(t *testing.T, build func(b *ir.Builder, x *ir.Value), x *ir.Array, tolerance float64) (*Engine, *ir.Func) {
+	t.Helper()
+	native, err := New(Options{Target: CPU})
+	if err != nil {
+		t.Skip(err)
+	}
+	f := ir.NewFunc("f")
+	require.NoError(t, ir.Try(func() {
+		b := ir.NewBuilder(f)
+		build(b, f.Param("x", x.Type()))
+	}))
+	require.Empty(t, ir.Verify(f))
+	want, err := new(ir.Evaluator).Run(t.Context(), f, x)
+	require.NoError(t, err)
+	for range 3 {
+		got, err := native.Runner().Run(t.Context(), f, x)
+		require.NoError(t, err)
+		require.Len(t, got, len(want))
+		for i := range want {
+			require.InDeltaSlice(t, floats(want[i]), floats(got[i]), tolerance, "result %d", i)
+		}
+		ir.Release(got...)
+	}
+	return native, f
+}
+
+// floats lists the elements of a tensor, or of the tensors in a list.
+func floats(d ir.Datum) []float64 {
+	if l, ok := d.(ir.List); ok {
+		var all []float64
+		for _, e := range l.Elems() {
+			all = append(all, floats(e)...)
+		}
+		return all
+	}
+	return d.(*ir.Array).Floats()
+}
+
+// A chain needs room for two of its values at a time, however long it is; a value that is needed at the end keeps its own.
+func TestPlanReusesMemory(t *testing.T) {
+	x := numbers(64, 64)
+	bytes := 64 * 64 * 4
+	e, f := both(t, func(b *ir.Builder, x *ir.Value) {
+		y := x
+		for range 10 {
+			y = b.Op("tanh", y)
+		}
+		b.Return(b.Op("neg", y))
+	}, x, 0)
+	n, err := e.PlannedBytes(f)
+	require.NoError(t, err)
+	require.Equal(t, 2*bytes, n)
+	e, f = both(t, func(b *ir.Builder, x *ir.Value) {
+		first := b.Op("exp", x)
+		y := first
+		for range 10 {
+			y = b.Op("tanh", y)
+		}
+		b.Return(b.Op("add", y, b.Op("permute", first, b.Ints(1, 0))))
+	}, x, 0)
+	n, err = e.PlannedBytes(f)
+	require.NoError(t, err)
+	require.Equal(t, 3*bytes, n)
+}
+
+// What lists, loops and results hold on to is not in the planned memory.
+func TestEscapingValues(t *testing.T) {
+	x := numbers(40, 40)
+	both(t, func(b *ir.Builder, x *ir.Value) {
+		y := b.Op("exp", x)
+		l := b.List(y, b.Op("neg", y))
+		z := b.Op("tanh", b.Op("tanh", b.Op("tanh", y)))
+		b.Return(l, b.Op("permute", b.Op("neg", z), b.Ints(1, 0)))
+	}, x, 0)
+	both(t, func(b *ir.Builder, x *ir.Value) { // two carried values that change places
+		r := b.For(b.Int(5), []*ir.Value{x, b.Op("neg", x)}, nil, func(i *ir.Value, c []*ir.Value) []*ir.Value {
+			y := b.Op("mul", b.Op("tanh", c[0]), b.Op("exp", b.Op("neg", c[1])))
+			return []*ir.Value{c[1], b.Op("add", y, c[0])}
+		})
+		b.Return(r...)
+	}, x, 0)
+}
+
+// The allocator of planned memory gives every range to one value at a time.
+func TestLayout(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		a := &layout{}
+		live := map[int]int{}
+		for range 300 {
+			if len(live) > 0 && r.IntN(2) == 0 {
+				for at, n := range live {
+					a.give(at, n)
+					delete(live, at)
+					break
+				}
+				continue
+			}
+			n := 1 + r.IntN(1000)
+			at := a.take(n)
+			require.Zero(t, at%planAlign)
+			require.LessOrEqual(t, at+n, a.top)
+			for other, m := range live {
+				require.True(t, at+n <= other || other+m <= at, "%d+%d and %d+%d overlap", at, n, other, m)
+			}
+			live[at] = n
+		}
+		for at, n := range live {
+			a.give(at, n)
+		}
+		require.Equal(t, []span{{0, a.top}}, a.free)
+	}
+}
+
+// Once its instance is made, a run of kernels allocates little more than its list of results.
+func TestRunsAllocateLittle(t *testing.T) {
+	x := numbers(16, 16)
+	e, f := both(t, func(b *ir.Builder, x *ir.Value) {
+		y := x
+		for range 20 {
+			y = b.Op("tanh", b.Op("dot", y, x, b.Int(0), b.Int(1)))
+		}
+		b.Return(b.Op("sum", y, b.Ints(0, 1), b.Bool(false)))
+	}, x, 1e-5)
+	r := e.Runner()
+	allocs := testing.AllocsPerRun(20, func() {
+		out, err := r.Run(t.Context(), f, x)
+		require.NoError(t, err)
+		ir.Release(out...)
+	})
+	require.Less(t, allocs, 150.0)
+}
