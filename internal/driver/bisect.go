@@ -56,7 +56,7 @@ func Bisect(ctx context.Context, path string, o *Options, names []string, tol To
 	if err != nil {
 		return nil, err
 	}
-	b.want, b.wantErr = b.run(ctx, &ir.Evaluator{Resolve: plain.Resolve}, f)
+	b.want, b.wantErr = b.run(ctx, &ir.Evaluator{Resolve: plain.Resolve, RNG: ir.RNG{Seed: b.o.Seed}, Out: io.Discard}, f)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -94,10 +94,14 @@ func (b *bisector) compile(fuel *passes.Fuel) (*ir.Func, error) {
 	return passes.Compile(b.m.Func, b.args, b.grad, passes.Options{Passes: b.names, Fuel: fuel, Verify: true})
 }
 
-func (b *bisector) run(ctx context.Context, ev *ir.Evaluator, f *ir.Func) ([]*ir.Array, error) {
-	ev.RNG, ev.Out = ir.RNG{Seed: b.o.Seed}, io.Discard
+// runner is what runs the function: the reference evaluator, or an engine.
+type runner interface {
+	Run(ctx context.Context, f *ir.Func, args ...ir.Datum) ([]ir.Datum, error)
+}
+
+func (b *bisector) run(ctx context.Context, r runner, f *ir.Func) ([]*ir.Array, error) {
 	b.found.Checked++
-	out, err := ev.Run(ctx, f, slices.Concat(b.args, b.cts)...)
+	out, err := r.Run(ctx, f, slices.Concat(b.args, b.cts)...)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +144,9 @@ func (b *bisector) try(ctx context.Context, e *engine, fuel *passes.Fuel) (strin
 	if err != nil {
 		return "it does not compile: " + firstLine(err.Error()), ctx.Err()
 	}
-	got, err := b.run(ctx, e.Evaluator(), f)
+	r := e.Runner()
+	r.RNG, r.Out = ir.RNG{Seed: b.o.Seed}, io.Discard
+	got, err := b.run(ctx, r, f)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
