@@ -9,6 +9,7 @@ import (
 	"github.com/gtc-project/gtc/internal/pkgfile"
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 	"github.com/gtc-project/gtc/runtime"
 	"github.com/gtc-project/gtc/tensor"
 )
@@ -76,7 +77,18 @@ func unpack(pkg *pkgfile.Package, path string) (*Program, error) {
 		}
 		p.Inputs = append(p.Inputs, name)
 	}
+	p.frozen = p.freeze()
 	return p, nil
+}
+
+// freeze is the function with the weights as constants: they are then laid out for the kernels once.
+func (p *Program) freeze() *ir.Func {
+	k := len(p.Inputs)
+	weights := make([]ir.Datum, 0, len(p.Weights))
+	for _, name := range p.Func.ParamNames[k:] {
+		weights = append(weights, p.Weights[name])
+	}
+	return passes.Freeze(p.Func, k, weights)
 }
 
 // Call runs the program on Go values, on the default engine: tensors, ints, floats (float64) and bools, one per input. It gives the results as such
@@ -85,7 +97,7 @@ func (p *Program) Call(ctx context.Context, args ...any) ([]any, error) {
 	if len(args) != len(p.Inputs) {
 		return nil, fmt.Errorf("%s takes %d arguments, got %d", p.Func.Name, len(p.Inputs), len(args))
 	}
-	data := make([]ir.Datum, 0, len(p.Func.ParamNames))
+	data := make([]ir.Datum, 0, len(args))
 	for i, a := range args {
 		d, err := datumOf(a)
 		if err != nil {
@@ -93,10 +105,11 @@ func (p *Program) Call(ctx context.Context, args ...any) ([]any, error) {
 		}
 		data = append(data, d)
 	}
-	for _, name := range p.Func.ParamNames[len(args):] {
-		data = append(data, p.Weights[name])
+	f := p.frozen
+	if f == nil { // a fresh trace, whose weights may be trained on
+		f = p.freeze()
 	}
-	out, err := runtime.Default().Run(ctx, p.Func, data...)
+	out, err := runtime.Default().Run(ctx, f, data...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,8 @@ type Program struct {
 	Func    *ir.Func
 	Inputs  []string             // names of the first parameters
 	Weights map[string]*ir.Array // the values of the others, by parameter name
+
+	frozen *ir.Func // of a package that was read: Func with the weights as constants
 }
 
 // Func is what can be traced: a function of tensors.

@@ -35,7 +35,7 @@ bench never falls back to the reference evaluator: without LLVM it fails, unless
 		}
 		w := cmd.OutOrStdout()
 		fmt.Fprintf(w, "compile %10.3f ms\nfirst   %10.3f ms\nmedian  %10.3f ms\nmin     %10.3f ms\np99     %10.3f ms\nruns    %10d\n", b.CompileMS, b.FirstMS, b.MedianMS, b.MinMS, b.P99MS, b.Runs)
-		fmt.Fprintf(w, "peak    %10.1f MB\nresident%10.1f MB\n", float64(b.PeakBytes)/1e6, float64(b.RSSBytes)/1e6)
+		fmt.Fprintf(w, "planned %10.1f MB\npeak    %10.1f MB\nresident%10.1f MB\n", float64(b.PlannedBytes)/1e6, float64(b.PeakBytes)/1e6, float64(b.RSSBytes)/1e6)
 		return nil
 	}
 	return c

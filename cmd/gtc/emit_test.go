@@ -60,7 +60,7 @@ func TestEmitKernels(t *testing.T) {
 		"--emit=ir --arch=x86-64-v3":               "--arch goes with machine code",
 		"--emit=llvm --input x=f32[N,16]":          "machine code needs every size",
 		"--emit=so -o x.so":                        "--emit=so is not available yet",
-		"--emit=asm --memory-budget=1MiB":          "--memory-budget",
+		"--emit=asm --memory-budget=1KiB":          "more than --memory-budget allows (1024)",
 		"--emit=ir --passes=nope":                  `there is no pass "nope"`,
 		"--emit=ir --passes=cse --print-after=dce": "that pass is not among --passes=cse",
 	} {

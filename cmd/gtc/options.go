@@ -19,17 +19,17 @@ func modelFlags(c *cobra.Command) *driver.Options {
 	f.StringArrayVar(&o.Dynamic, "dynamic", nil, "make a size symbolic: name:0; repeatable")
 	f.StringVar(&o.Target, "target", "", "cpu, interp (the reference evaluator) or cuda (default: cpu where LLVM is found)")
 	f.BoolVar(&o.Emulate, "emulate", false, "with --target=cuda: run on the emulator instead of a GPU")
-	f.StringVar(&o.Arch, "arch", "native", "what machine code is made for: native, x86-64-v3, aarch64, sm_80, …")
+	f.StringVar(&o.Arch, "arch", "native", "what machine code is made for: native, x86-64-v2, -v3 or -v4; for PTX sm_80, sm_90a, …")
 	f.IntVar(&o.Threads, "threads", 0, "number of threads (default: one per processor)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random stream")
-	f.Var((*sizeFlag)(&o.MemoryBudget), "memory-budget", "recompute instead of keeping values until the planned peak fits, for example 512MiB")
+	f.Var((*sizeFlag)(&o.MemoryBudget), "memory-budget", "fail where the planned memory of a run is larger, for example 512MiB")
 	f.BoolVar(&o.Train, "train", false, "run module classes in training mode")
 	o.Warn = func(line string) { fmt.Fprintln(c.ErrOrStderr(), "gtc: "+line) }
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if err := o.Check(); err != nil {
 			return usageError{err}
 		}
-		return o.Available()
+		return nil
 	}
 	return o
 }

@@ -74,22 +74,25 @@ func rootCommand() *cobra.Command {
 		Use:     "gtc",
 		Version: version(),
 		Short:   "A graph compiler and tracing JIT with PyTorch's semantics",
-		Long: `gtc compiles and runs models with PyTorch's semantics: scripts in TorchScript's subset of Python, its own IR, and packages.
+		Long: `gtc compiles and runs models with PyTorch's semantics: Go code, scripts in TorchScript's subset of Python, its own IR, and packages.
 
-A MODEL is net.py or net.gts (script), net.gtir (IR text) or net.gtc (package), told apart by content first and name second.
-Arrays are NumPy's .npy and .npz files.`,
-		Example:       "  gtc run net.py --inputs in.npz --outputs out.npz\n  gtc doctor",
+A MODEL is net.py or net.gts (script), net.gtir (IR text), net.gtc (package), or an exported Go function or constructor such as ./models/lenet.New; files
+are told apart by content first and name second. Arrays are NumPy's .npy and .npz files.`,
+		Example: `  gtc run net.py --inputs in.npz --outputs out.npz
+  gtc run net.py --input 'x=f32[2,3]' --input k=2        # random values of a type, and a number
+  gtc doctor`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(*cobra.Command, []string) error {
 			return usagef("a command is needed")
 		},
 	}
+	cobra.EnableCommandSorting = false // they are listed as they are added
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
-		runCommand(), benchCommand(), compileCommand(), traceCommand(), infoCommand(), dotCommand(), optCommand(), fmtCommand(),
-		opsCommand(), bisectCommand(), serveCommand(), doctorCommand(),
+		runCommand(), benchCommand(), traceCommand(), compileCommand(), serveCommand(), infoCommand(), dotCommand(), bisectCommand(),
+		optCommand(), fmtCommand(), opsCommand(), doctorCommand(),
 	)
 	return root
 }
@@ -98,13 +101,12 @@ Arrays are NumPy's .npy and .npz files.`,
 func oneModel(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return usagef("a MODEL is needed: a .py, .gts, .gtir or .gtc file")
+		return usagef("a MODEL is needed: a .py, .gts, .gtir or .gtc file, or a Go function such as ./models/lenet.New")
 	case 1:
 		return nil
 	}
 	return usagef("one MODEL is needed, got %d arguments: %s", len(args), strings.Join(args, " "))
 }
-
 
 // printJSON writes v as indented JSON and a newline.
 func printJSON(w io.Writer, v any) error {

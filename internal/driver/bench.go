@@ -45,6 +45,9 @@ func Bench(ctx context.Context, path string, o *Options, minTime time.Duration) 
 	if err != nil {
 		return nil, err
 	}
+	if err := call.checkBudget(); err != nil {
+		return nil, err
+	}
 	t := &Timing{CompileMS: ms(time.Since(start))}
 	start = time.Now()
 	last, err := call.Execute(ctx)

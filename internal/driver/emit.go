@@ -78,6 +78,9 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 	if err != nil {
 		return err
 	}
+	if err := m.checkBudget(o); err != nil {
+		return err
+	}
 	switch e.Form {
 	case "package", "ir", "go":
 		err = m.emitIR(o, e)
@@ -88,6 +91,26 @@ func Compile(ctx context.Context, path string, o *Options, e *Emit) error {
 		return err
 	}
 	return e.finish()
+}
+
+// checkBudget fails where a run of what is compiled takes more memory than the options allow.
+func (m *Model) checkBudget(o *Options) error {
+	if o.MemoryBudget == 0 {
+		return nil
+	}
+	e, err := newEngine(o, false)
+	if err != nil {
+		return err
+	}
+	f, err := m.concrete(o, &Observe{}, "--memory-budget")
+	if err != nil {
+		return err
+	}
+	n, err := e.PlannedBytes(f)
+	if err != nil {
+		return err
+	}
+	return o.fits(e, int64(n))
 }
 
 // emitIR writes the model's function as text, packed with its weights, or as a Go package.
@@ -112,7 +135,7 @@ func (m *Model) emitIR(o *Options, e *Emit) error {
 
 // emitCode writes the kernels of the function for the signature that the options give.
 func (m *Model) emitCode(ctx context.Context, o *Options, e *Emit) error {
-	f, err := m.concrete(o, e)
+	f, err := m.concrete(o, &e.Observe, "--emit="+e.Form)
 	if err != nil {
 		return err
 	}
@@ -147,10 +170,10 @@ func (e *Emit) write(data []byte) error {
 func (o *Options) hasSignature() bool { return len(o.Input) > 0 || o.Inputs != "" }
 
 // concrete gives the function as it runs on arguments such as the options name: specialised for their sizes and for the values of numbers, with
-// the gradient if that is asked for, and with fused kernels.
-func (m *Model) concrete(o *Options, e *Emit) (*ir.Func, error) {
+// the gradient if that is asked for, and with fused kernels. what is the option that wants it, for messages.
+func (m *Model) concrete(o *Options, e *Observe, what string) (*ir.Func, error) {
 	if !o.hasSignature() {
-		return nil, fmt.Errorf("--emit=%s needs a signature: give --input NAME=f32[2,3] for every tensor, or --inputs FILE.npz", e.Form)
+		return nil, fmt.Errorf("%s needs a signature: give --input NAME=f32[2,3] for every tensor, or --inputs FILE.npz", what)
 	}
 	types, err := Signature(m.Params, o)
 	if err != nil {
@@ -158,7 +181,7 @@ func (m *Model) concrete(o *Options, e *Emit) (*ir.Func, error) {
 	}
 	for i, t := range types {
 		if t.IsTensor() && t.Ranked && !t.Static() {
-			return nil, fmt.Errorf("--emit=%s: %s has type %s, but machine code needs every size; give --input %[2]s=f32[2,3] or the like", e.Form, m.Params[i].Name, t)
+			return nil, fmt.Errorf("%s: %s has type %s, but machine code needs every size; give --input %[2]s=f32[2,3] or the like", what, m.Params[i].Name, t)
 		}
 	}
 	plain := *o

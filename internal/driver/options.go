@@ -74,14 +74,6 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Available says what the options ask for that this version does not have; nil where it has all.
-func (o *Options) Available() error {
-	if o.MemoryBudget > 0 {
-		return errors.New("--memory-budget is not available yet in this version: no values are computed again to save memory; gtc bench shows what a run takes")
-	}
-	return nil
-}
-
 // parseDynamic reads name:DIM.
 func parseDynamic(s string) (name string, dim int, err error) {
 	name, number, ok := strings.Cut(s, ":")

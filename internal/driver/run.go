@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/gtc-project/gtc/autograd"
 	"github.com/gtc-project/gtc/internal/npz"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/runtime"
 )
 
 // Run loads a model, binds its arguments, runs it, and gives the named results: out.N, and with Grad also grad.NAME and grad2.NAME.
@@ -26,10 +28,16 @@ func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
 		return nil, err
 	}
 	if o.Eager {
+		if o.MemoryBudget > 0 {
+			return nil, errors.New("--memory-budget does not go with --eager: nothing is planned there")
+		}
 		return RunEager(ctx, m, bound, e, o)
 	}
 	c, err := m.Prepare(ctx, e, bound, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkBudget(); err != nil {
 		return nil, err
 	}
 	return c.Execute(ctx)
@@ -60,6 +68,29 @@ func (c *Call) plannedBytes() (int64, error) {
 	}
 	n, err := c.e.PlannedBytes(p.compiled)
 	return int64(n), err
+}
+
+// checkBudget fails where a run takes more memory than it may.
+func (c *Call) checkBudget() error {
+	if c.o.MemoryBudget == 0 {
+		return nil
+	}
+	n, err := c.plannedBytes()
+	if err != nil {
+		return err
+	}
+	return c.o.fits(c.e, n)
+}
+
+// fits fails where planned memory is more than the options allow.
+func (o *Options) fits(e *engine, planned int64) error {
+	switch {
+	case e.Target() != runtime.CPU:
+		return fmt.Errorf("--memory-budget goes with --target=cpu: the reference evaluator plans no memory")
+	case planned > o.MemoryBudget:
+		return fmt.Errorf("a run takes %d bytes for intermediate results, more than --memory-budget allows (%d); this version cannot compute values again to save memory", planned, o.MemoryBudget)
+	}
+	return nil
 }
 
 // gradCall is a function that also computes gradients, with the cotangents that it takes after the call's own arguments.

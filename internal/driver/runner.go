@@ -5,11 +5,13 @@ import (
 
 	"github.com/gtc-project/gtc/internal/npz"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/passes"
 )
 
 // Runner is a loaded model for many calls, also concurrent ones. Each signature of arguments is compiled once.
 type Runner struct {
 	model *Model
+	f     *ir.Func // of the parameters: the weights are constants in it
 	e     *engine
 	o     Options
 	types []ir.Type // of the parameters, as far as the options' signature tells
@@ -26,7 +28,8 @@ func NewRunner(ctx context.Context, path string, o *Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{model: m, e: e, o: *o}
+	k := len(m.Params)
+	r := &Runner{model: m, f: passes.Freeze(m.Func, k, m.arguments(&Bound{Args: make([]ir.Datum, k)})[k:]), e: e, o: *o}
 	if r.types, err = Signature(m.Params, o); err != nil {
 		return nil, err
 	}
@@ -72,12 +75,11 @@ func (r *Runner) Run(ctx context.Context, arrays Arrays) (out []npz.Named, done 
 }
 
 func (r *Runner) run(ctx context.Context, bound *Bound) (out []npz.Named, done func(), err error) {
-	args := r.model.arguments(bound)
-	f, err := r.e.Compile(r.model.Func, args)
+	f, err := r.e.Compile(r.f, bound.Args)
 	if err != nil {
 		return nil, nil, err
 	}
-	results, err := r.e.eval(ctx, f, r.o.Seed, args)
+	results, err := r.e.eval(ctx, f, r.o.Seed, bound.Args)
 	if err != nil {
 		return nil, nil, err
 	}
