@@ -50,6 +50,8 @@ func TestWrongUsage(t *testing.T) {
 		"bench m.py --memory-budget 5Q": `"5Q" is no size`,
 		"compile m.py --emit=exe":       "the forms are package, ir",
 		"compile m.py --emit=package":   "-o FILE",
+		"compile m.py -o net.onnx":      "does not say which form is meant",
+		"run m.py --emulate":            "--emulate goes with --target=cuda",
 		"dot m.py --format gif":         "dot, svg and png",
 		"fmt":                           "a .gtir file is needed",
 		"doctor now":                    `unknown command "now"`,
@@ -79,6 +81,7 @@ func TestFailures(t *testing.T) {
 		{write("x.npz", "PK\x05\x06"), "array file"},
 		{write("x.gtc", "PK\x05\x06"), "not a valid gtc package"},
 		{write("bad.py", "import torch\nx = '\xff'\n"), ":2: error: the file is not valid UTF-8"},
+		{write("x.npy", "\x93NUMPY\x01"), "pass it with --input"},
 		{write("what", "?"), "no known form of model"},
 		{"./models/lenet.New", "./models/lenet.New: the package "},
 	} {

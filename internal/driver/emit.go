@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,11 @@ var forms = map[string]string{".gtc": "package", ".gtir": "ir", ".so": "so", ".o
 // Check settles the form and finds options that can never be right.
 func (e *Emit) Check(o *Options) error {
 	if e.Form == "" {
-		if e.Form = forms[filepath.Ext(e.Output)]; e.Form == "" {
-			e.Form = "package"
+		ext := filepath.Ext(e.Output)
+		if e.Form = forms[ext]; e.Form == "" && ext != "" {
+			return fmt.Errorf("-o %s: the name does not say which form is meant; name it by --emit, or end the name in .gtc, .gtir, .ll, .s, .o, .ptx or .go", shortText(e.Output))
 		}
+		e.Form = cmp.Or(e.Form, "package")
 	}
 	if err := e.Observe.check(); err != nil {
 		return err

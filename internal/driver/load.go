@@ -139,6 +139,8 @@ func classify(start []byte, ext string) (Kind, error) {
 			return "", errors.New("this is an array file, not a model; pass it with --inputs")
 		}
 		return Package, nil
+	case bytes.HasPrefix(start, []byte("\x93NUMPY")):
+		return "", errors.New("this is an array file, not a model; pass it with --input NAME=FILE.npy")
 	case bytes.HasPrefix(start, []byte("\x7fELF")):
 		return "", errors.New("error: this is a machine-code file, not a model")
 	case ext == ".onnx":

@@ -2,6 +2,8 @@ package driver
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/gtc-project/gtc/script"
 )
@@ -15,6 +17,9 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	entry := o.Entry
 	if entry == "" {
 		entry = "forward"
+	}
+	if o.Train && !isClass(src, entry) {
+		return nil, fmt.Errorf("%s: --train goes with module classes; '%s' is a function, which has no mode", path, shortText(entry))
 	}
 	fn, sig, err := f.Lower(entry, &script.Options{Train: o.Train, KeepGrad: o.Eager})
 	if err != nil {
@@ -36,4 +41,10 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	}
 	m.Updated = len(sig.Updated)
 	return m, nil
+}
+
+// isClass reports whether a script defines the class that an entry such as Net(width=8) names.
+func isClass(src []byte, entry string) bool {
+	name, _, _ := strings.Cut(entry, "(")
+	return regexp.MustCompile(`(?m)^class\s+` + regexp.QuoteMeta(strings.TrimSpace(name)) + `\b`).Match(src)
 }
