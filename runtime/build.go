@@ -121,12 +121,22 @@ func (e *emitter) step(j *job) (step, error) {
 			_, s.constant[i] = e.known[j.args[i]]
 		}
 		return s, nil
+	case jobMove:
+		return &moveStep{job: j, kernel: e.copier(j.results[0]), out: e.outcome(j.results[0]), launches: make([]launches, len(j.parts))}, nil
+	case jobGather:
+		return e.gatherStep(j), nil
 	case jobKernel:
 		return &kernelStep{job: j}, nil
 	case jobGeneric:
 		return &genericStep{job: j}, nil
 	case jobIf, jobWhile, jobFor:
 		return e.control(j)
+	}
+	if j.node.Op.Name == "reshape" && e.types[j.results[0]].Static() && e.types[j.args[0]].Static() {
+		if h := (&hostStep{job: j}); e.look(j, h) {
+			return nil, nil
+		}
+		return &reshapeStep{job: j, kernel: e.copier(j.results[0]), out: e.outcome(j.results[0])}, nil
 	}
 	h := &hostStep{job: j, holds: holdsOn(e.types, j.results)}
 	if j.kind == jobView && e.look(j, h) {
@@ -164,6 +174,20 @@ func (e *emitter) mapStep(j *job) step {
 	s := &mapStep{job: j, kernel: e.program.machine.kernels.backend.Elementwise(j.prog)}
 	for _, res := range j.results {
 		s.outs = append(s.outs, e.outcome(res))
+	}
+	return s
+}
+
+// copier is the kernel that copies elements of a slot's dtype.
+func (e *emitter) copier(slot int) *cpu.Map {
+	return e.program.machine.kernels.backend.Elementwise(cpu.Identity(e.types[slot].DType))
+}
+
+func (e *emitter) gatherStep(j *job) step {
+	s := &gatherStep{job: j, backend: e.program.machine.kernels.backend, out: e.outcome(j.results[0]), dim: -1}
+	if j.node.Op.Name == "gather" {
+		s.dim = int(e.known[j.args[1]].(int64))
+		j.args = []int{j.args[0], j.args[2]}
 	}
 	return s
 }

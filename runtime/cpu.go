@@ -107,6 +107,20 @@ func (k *cpuKernels) Kernel(ctx context.Context, n *ir.Node, args []ir.Datum) ([
 	return nil, false, nil
 }
 
+// contiguous gives a packed copy of a caller's array, which it releases.
+func (k *cpuKernels) contiguous(ctx context.Context, a *ir.Array) (*ir.Array, error) {
+	out, err := k.newArray(a.DType, a.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.backend.Elementwise(cpu.Identity(a.DType)).Run(ctx, []*ir.Array{out}, []*ir.Array{a}); err != nil {
+		return nil, err
+	}
+	retain(out)
+	release(a)
+	return out, nil
+}
+
 func (k *cpuKernels) elementwise(ctx context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, error) {
 	var to dtype.DType
 	if n.Op == opConvert {

@@ -46,9 +46,9 @@ func Emit(_ context.Context, f *ir.Func, arch, form string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.walkLayouts(e.program.body, map[int]*ir.Array{}, func(s launcher, ops []*ir.Array) {
+	e.walkLayouts(e.program.body, map[int]*ir.Array{}, func(j *job, prepare func() error) {
 		if err == nil {
-			err = r.step(s, ops)
+			err = r.step(j.node, prepare)
 		}
 	})
 	if err != nil {
@@ -92,11 +92,10 @@ func (d *recording) record(name, text string) {
 	}
 }
 
-// step prepares a step's kernels.
-func (d *recording) step(s launcher, ops []*ir.Array) error {
+// step notes what the preparation of one launch for n needs.
+func (d *recording) step(n *ir.Node, prepare func() error) error {
 	d.used = nil
-	n := s.work().node
-	if _, err := s.prepare(ops); err != nil {
+	if err := prepare(); err != nil {
 		return ir.ErrorAt(n, err)
 	}
 	if len(d.used) == 0 {

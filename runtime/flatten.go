@@ -24,6 +24,8 @@ const (
 	jobMap                 // by a kernel over one scalar program
 	jobReduce              // by a reduction kernel
 	jobDot                 // by a matrix product
+	jobMove                // by copies into parts of the result
+	jobGather              // by a gather kernel
 	jobGeneric             // by an expansion for the operands that are there
 	jobIf
 	jobWhile
@@ -39,13 +41,12 @@ type job struct {
 	prog    *scalar.Prog // of jobMap and jobReduce: what is computed of args
 	dims    []int        // of jobReduce
 	shape   []int        // of jobReduce: the result with the reduced dims removed, or kept with size 1
+	parts   []part       // of jobMove
 	blocks  []*region
 	in      *region
 	begin   int // the job's place in the order of execution
 	end     int // and that of the last job in its blocks
 }
-
-func (j *job) work() *job { return j }
 
 // region is a block as jobs.
 type region struct {
@@ -64,10 +65,18 @@ type flattener struct {
 	def   []*job    // which job gives it; nil for parameters and constants
 	known map[int]ir.Datum
 	clock int
+	lists map[*ir.Value]bool // lists that are needed as such, and not only for what they hold
 }
 
 func flatten(f *ir.Func) (*flattener, *region, error) {
-	z := &flattener{of: make(map[*ir.Value]int, f.NumValues()), known: map[int]ir.Datum{}}
+	z := &flattener{of: make(map[*ir.Value]int, f.NumValues()), known: map[int]ir.Datum{}, lists: map[*ir.Value]bool{}}
+	f.Body.Walk(func(n *ir.Node) {
+		for i, a := range n.Args {
+			if a.Def != nil && a.Def.Op == ir.OpList && !(i == 0 && isConcat(n)) {
+				z.lists[a] = true
+			}
+		}
+	})
 	body, err := z.block(f.Body, nil)
 	return z, body, err
 }
@@ -126,6 +135,13 @@ func (z *flattener) node(r *region, n *ir.Node) error {
 		z.known[z.slot(n.Results[0], r, nil)] = n.Attrs.Value
 		return nil
 	}
+	if n.Op == ir.OpList && !z.lists[n.Results[0]] && len(n.Args) > 0 {
+		return nil // concat takes what it holds
+	}
+	if isConcat(n) {
+		z.concat(r, n)
+		return nil
+	}
 	j := &job{node: n, args: z.slotsOf(n.Args)}
 	if z.evaluate(r, j) {
 		return nil
@@ -150,6 +166,8 @@ func (z *flattener) node(r *region, n *ir.Node) error {
 		if z.isDot(n) {
 			j.kind = jobDot
 		}
+	case ir.Move:
+		z.move(j)
 	case ir.Control:
 		return z.control(r, j)
 	}

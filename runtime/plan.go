@@ -45,7 +45,13 @@ func (z *flattener) planMemory(body *region) *memoryPlan {
 }
 
 // ownsResults: the results are fresh memory that a kernel fills.
-func (j *job) ownsResults() bool { return j.kind == jobMap || j.kind == jobReduce || j.kind == jobDot }
+func (j *job) ownsResults() bool {
+	switch j.kind {
+	case jobMap, jobReduce, jobDot, jobMove, jobGather:
+		return true
+	}
+	return false
+}
 
 // own finds the owners of every slot. Whatever is not computed by a planned kernel may be a view of its operands.
 func (l *lifetimes) own(r *region) {

@@ -7,12 +7,13 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/gtc-project/gtc/codegen/cpu"
 	"github.com/gtc-project/gtc/ir"
 )
 
 // walkLayouts goes through all kernels of a program, in order and every block once, with operands laid out as they will be, as far as that is
-// known beforehand: parameters and counted arrays are taken to be contiguous. The arrays have no memory.
-func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(s launcher, ops []*ir.Array)) {
+// known beforehand: parameters and counted arrays are taken to be contiguous. The arrays have no memory. prepare makes the kernel's launch.
+func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(j *job, prepare func() error)) {
 	lay := func(slot int) *ir.Array {
 		if a := at[slot]; a != nil {
 			return a
@@ -40,20 +41,41 @@ func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(s launch
 		}
 		return ops
 	}
+	kernel := func(j *job, l *launches, prepare func(ops []*ir.Array) (cpu.Launch, error), ops []*ir.Array) {
+		if ops != nil {
+			visit(j, func() error { _, err := l.get(ops, prepare); return err })
+		}
+	}
 	for _, s := range c.steps {
 		switch s := s.(type) {
 		case *mapStep:
-			if ops := operands(append(s.args[:len(s.args):len(s.args)], s.results...)...); ops != nil {
-				visit(s, ops)
-			}
+			kernel(s.job, &s.launches, s.prepare, operands(append(s.args[:len(s.args):len(s.args)], s.results...)...))
 		case *reduceStep:
-			if ops := operands(append(s.args[:len(s.args):len(s.args)], s.results...)...); ops != nil {
-				k := len(ops) - 1
+			ops := operands(append(s.args[:len(s.args):len(s.args)], s.results...)...)
+			if k := len(ops) - 1; k >= 0 {
 				ops[k] = s.view(ops[k])
-				visit(s, ops)
 			}
+			kernel(s.job, &s.launches, s.prepare, ops)
 		case *dotStep:
-			visit(s, operands(s.args[0], s.args[1], s.results[0]))
+			kernel(s.job, &s.launches, s.prepare, operands(s.args[0], s.args[1], s.results[0]))
+		case *gatherStep:
+			kernel(s.job, &s.launches, s.prepare, operands(s.args[0], s.args[1], s.results[0]))
+		case *moveStep:
+			out := lay(s.results[0])
+			for i := range s.parts {
+				p := &s.parts[i]
+				from := p.value
+				if from == nil {
+					from = lay(s.args[p.arg])
+				}
+				kernel(s.job, &s.launches[i], s.copy, []*ir.Array{from, p.of(out, p.at)})
+			}
+		case *reshapeStep:
+			if x := lay(s.args[0]); x != nil {
+				if strides, ok := ir.ViewStrides(x.Shape, x.Strides, s.out.shape); ok {
+					at[s.results[0]] = x.View(s.out.shape, strides, x.Offset)
+				}
+			}
 		case *ifStep:
 			e.walkLayouts(s.then, at, visit)
 			e.walkLayouts(s.otherwise, at, visit)
@@ -94,12 +116,12 @@ func (e *emitter) lookAt(s *hostStep, lay func(int) *ir.Array, at map[int]*ir.Ar
 func (e *emitter) compile(c *code) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	e.walkLayouts(c, map[int]*ir.Array{}, func(s launcher, ops []*ir.Array) {
+	e.walkLayouts(c, map[int]*ir.Array{}, func(_ *job, prepare func() error) {
 		wg.Add(1)
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots; wg.Done() }()
-			_, _ = s.get(ops, s.prepare)
+			_ = prepare()
 		}()
 	})
 	wg.Wait()

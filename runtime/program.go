@@ -274,6 +274,7 @@ func (m *machine) program(f *ir.Func) (*program, error) {
 	return x.p, x.err
 }
 
+// run runs a whole function. Tensors among its results are contiguous where the memory is the arena's.
 func (m *machine) run(ctx context.Context, f *ir.Func, rng *ir.RNG, out io.Writer, args []ir.Datum) ([]ir.Datum, error) {
 	if err := f.CheckArgs(args); err != nil {
 		return nil, err
@@ -285,6 +286,11 @@ func (m *machine) run(ctx context.Context, f *ir.Func, rng *ir.RNG, out io.Write
 	env := &ir.Evaluator{Resolve: m.resolve, RNG: *rng, Out: out}
 	res, err := p.run(ctx, env, args)
 	*rng = env.RNG
+	for i := 0; i < len(res) && err == nil && m.kernels.arena != nil; i++ {
+		if a, ok := res[i].(*ir.Array); ok && !a.IsContiguous() {
+			res[i], err = m.kernels.contiguous(ctx, a)
+		}
+	}
 	return res, err
 }
 

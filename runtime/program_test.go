@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/ir/dtype"
 )
 
 // both runs a function on the cpu target, several times with one instance, and demands what the reference evaluator gives, up to a tolerance.
@@ -143,4 +144,76 @@ func TestRunsAllocateLittle(t *testing.T) {
 		ir.Release(out...)
 	})
 	require.Less(t, allocs, 150.0)
+}
+
+// Nodes that move elements run as copies and gathers.
+func TestMoves(t *testing.T) {
+	index := func(b *ir.Builder, bound, step int, shape ...int) *ir.Value {
+		a := ir.NewArray(dtype.I64, shape...)
+		for i := range a.Len() {
+			a.SetInt(i, int64(i*step%bound))
+		}
+		return b.Const(a)
+	}
+	for name, build := range map[string]func(b *ir.Builder, x *ir.Value) *ir.Value{
+		"concat": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("concat", b.List(x, b.Op("permute", x, b.Ints(1, 0)), x), b.Int(1))
+		},
+		"pad": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("pad", x, b.Ints(2, 0), b.Ints(1, 3), b.Float(7))
+		},
+		"unslice": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("unslice", x, b.Int(1), b.Int(3), b.Int(1), b.Int(50))
+		},
+		"unslice by 2": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("unslice", x, b.Int(0), b.Int(1), b.Int(2), b.Int(90))
+		},
+		"gather rows": func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("gather", x, b.Int(0), index(b, 40, 7, 5, 40)) },
+		"gather columns": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("gather", b.Op("permute", x, b.Ints(1, 0)), b.Int(1), index(b, 40, 7, 40, 50))
+		},
+		"take": func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("take", x, index(b, 40, 7, 5, 11)) },
+		"take columns": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("take", b.Op("permute", x, b.Ints(1, 0)), index(b, 40, 3, 9))
+		},
+		"take one": func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("take", x, index(b, 40, 3)) },
+		"reshape, copied": func(b *ir.Builder, x *ir.Value) *ir.Value {
+			return b.Op("reshape", b.Op("permute", x, b.Ints(1, 0)), b.Ints(1600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(b *ir.Builder, x *ir.Value) {
+				y := b.Op("tanh", build(b, b.Op("exp", x)))
+				b.Return(y, build(b, x))
+			}, numbers(40, 40), 0)
+		})
+	}
+}
+
+// An index out of bounds is the same error on both targets.
+func TestBadIndex(t *testing.T) {
+	native, err := New(Options{Target: CPU})
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, bad := range []int64{-1, 40, 1 << 40} {
+		for _, op := range []string{"gather", "take"} {
+			x, index := numbers(40, 40), ir.NewArray(dtype.I64, 3, 3)
+			index.SetInt(4, bad)
+			f := ir.NewFunc("f")
+			require.NoError(t, ir.Try(func() {
+				b := ir.NewBuilder(f)
+				px, pi := f.Param("x", x.Type()), f.Param("index", index.Type())
+				if op == "take" {
+					b.Return(b.Op("take", px, pi))
+				} else {
+					b.Return(b.Op("gather", px, b.Int(0), pi))
+				}
+			}))
+			_, want := new(ir.Evaluator).Run(t.Context(), f, x, index)
+			require.Error(t, want)
+			_, got := native.Runner().Run(t.Context(), f, x, index)
+			require.EqualError(t, got, want.Error())
+		}
+	}
 }

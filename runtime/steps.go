@@ -64,14 +64,6 @@ func (o *outcome) set(in *instance, a *ir.Array) {
 	}
 }
 
-// launcher is a step that runs a prepared kernel.
-type launcher interface {
-	step
-	work() *job
-	prepare(ops []*ir.Array) (cpu.Launch, error)
-	get(ops []*ir.Array, prepare func(ops []*ir.Array) (cpu.Launch, error)) (cpu.Launch, error)
-}
-
 // launches keeps what was prepared for the latest layouts of a step's operands.
 type launches struct{ last atomic.Pointer[cpu.Launch] }
 

@@ -41,6 +41,7 @@ type Backend struct {
 	maps    sync.Map // weak pointer to a scalar.Prog -> *mapKernels
 	reduces sync.Map // reduceKey -> *reduceKernels
 	gemms   sync.Map // gemmKey -> *lazyFunc
+	gathers sync.Map // gatherKey -> *lazyFunc
 
 	mu      sync.Mutex
 	modules map[cache.Key]weak.Pointer[jit.Module] // code in use, by what it was made of

@@ -170,8 +170,11 @@ func pointer(a *ir.Array) int64 {
 
 // faultError is the error for a fault code that a kernel left in its arguments.
 func faultError(code int64) error {
-	if code == 0 {
+	switch code {
+	case 0:
 		return nil
+	case gatherFault:
+		return ErrIndex
 	}
 	return fmt.Errorf("%v", scalar.FaultCode(code))
 }
