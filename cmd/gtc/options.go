@@ -13,7 +13,7 @@ func modelFlags(c *cobra.Command) *driver.Options {
 	o := &driver.Options{}
 	f := c.Flags()
 	f.StringVar(&o.Entry, "entry", "", "the function or class to use, or a class with arguments: 'Net(width=8)' (default: forward)")
-	f.StringVar(&o.Weights, "weights", "", "a module's weights: FILE (.safetensors or .npz) or random:SEED")
+	f.StringVar(&o.Weights, "weights", "", "a module's weights: FILE (.safetensors, .pth or .npz) or random:SEED")
 	f.StringVar(&o.Inputs, "inputs", "", "a .npz file with one array per parameter")
 	f.StringArrayVar(&o.Input, "input", nil, "one argument: name=FILE.npy, name=FILE.npz:KEY, name=0.5, or name=f32[1,28,28] for a signature; repeatable")
 	f.StringArrayVar(&o.Dynamic, "dynamic", nil, "make a size symbolic: name:0; repeatable")

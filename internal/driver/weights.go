@@ -2,6 +2,7 @@ package driver
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gtc-project/gtc/internal/npz"
+	"github.com/gtc-project/gtc/internal/pth"
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -26,7 +28,7 @@ type WeightSpec struct {
 	Init   string    // how random:SEED makes it: zeros, ones, uniform:A (within ±A), normal:S, value:V; "" goes by shape and name
 }
 
-// LoadWeights gives every entry of a state dict its value, from a file (.safetensors or .npz, told apart by content) or at random
+// LoadWeights gives every entry of a state dict its value, from a file (.safetensors, .pth or .npz, told apart by content) or at random
 // (random:SEED). Missing, extra and misshapen entries are one error that lists all of them.
 func LoadWeights(source string, specs []WeightSpec) ([]Weight, error) {
 	if seed, ok := strings.CutPrefix(source, "random:"); ok {
@@ -40,7 +42,7 @@ func LoadWeights(source string, specs []WeightSpec) ([]Weight, error) {
 		if !slices.ContainsFunc(specs, func(s WeightSpec) bool { return s.Value == nil }) {
 			return randomWeights(specs, 0) // there is nothing random about them
 		}
-		return nil, fmt.Errorf("the module has %d weights (%s, …); give them with --weights FILE.safetensors, FILE.npz or random:SEED", len(specs), specs[0].Name)
+		return nil, fmt.Errorf("the module has %d weights (%s, …); give them with --weights FILE.safetensors, FILE.pth, FILE.npz or random:SEED", len(specs), specs[0].Name)
 	}
 	file, done, err := openWeights(source)
 	if err != nil {
@@ -62,10 +64,14 @@ func openWeights(path string) (Arrays, func(), error) {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, nil, fmt.Errorf("cannot read weights: %w", err)
 	}
-	switch {
-	case strings.HasSuffix(path, ".pth"), strings.HasSuffix(path, ".pt"):
-		return nil, nil, fmt.Errorf("%s: PyTorch's pickled files are not supported by this version; save the state dict with safetensors.torch.save_file or numpy.savez", path)
-	case string(start[:2]) == "PK":
+	if string(start[:2]) == "PK" || string(start[:2]) == "\x80\x02" {
+		p, err := pth.Open(path)
+		if err == nil {
+			return p, func() { _ = p.Close() }, nil
+		}
+		if !errors.Is(err, pth.ErrNoPickle) {
+			return nil, nil, err
+		}
 		z, err := npz.Open(path)
 		if err != nil {
 			return nil, nil, err
