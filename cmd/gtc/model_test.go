@@ -110,6 +110,21 @@ func TestInfoBenchAndDot(t *testing.T) {
 	require.Contains(t, stdout, "digraph")
 }
 
+// TestInfoListsAllThatIsNotSupported: not only the first, and also in code that forward does not reach.
+func TestInfoListsAllThatIsNotSupported(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "m.py")
+	text := "import torch\nimport torch.nn.functional as F\n\n\ndef forward(x):\n    return torch.sin(%s(x))\n\n\ndef other(x):\n    return F.nope(x)\n"
+	require.NoError(t, os.WriteFile(script, []byte(strings.Replace(text, "%s", "torch.frobnicate", 1)), 0o644))
+	code, _, stderr := gtc(t, "info", script)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stderr, "m.py:6:22: 'torch.frobnicate' is unknown or not supported\n")
+	require.Contains(t, stderr, "m.py:10:12: 'torch.nn.functional.nope' is unknown or not supported\n")
+	require.NoError(t, os.WriteFile(script, []byte(strings.Replace(text, "%s", "torch.cos", 1)), 0o644))
+	code, stdout, stderr := gtc(t, "info", script)
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "m.py:10:12: 'torch.nn.functional.nope'")
+}
+
 // TestErrorsPointAtTheSource: file, line and column, and a caret, for errors found when compiling; the line for those when running.
 func TestErrorsPointAtTheSource(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "m.py")

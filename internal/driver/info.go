@@ -2,10 +2,13 @@ package driver
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gtc-project/gtc/aten"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/script"
 )
 
 // Info describes a model.
@@ -39,7 +42,11 @@ type OpCount struct {
 // Describe reads a model and describes it.
 func Describe(path string, o *Options) (*Info, error) {
 	m, err := loadShape(path, o)
+	unsupported := unsupportedIn(path)
 	if err != nil {
+		if len(unsupported) > 0 {
+			err = fmt.Errorf("%w\nnot supported in this file:\n  %s", err, strings.Join(unsupported, "\n  "))
+		}
 		return nil, err
 	}
 	info := &Info{Path: path, Kind: m.Kind, Entry: m.Entry, Params: []string{}, Results: []string{}, Weights: []WeightInfo{}, Ops: []OpCount{}, Unsupported: []string{}}
@@ -61,6 +68,7 @@ func Describe(path string, o *Options) (*Info, error) {
 		info.WeightBytes += w.Array.Len() * w.Array.DType.Size()
 	}
 	info.count(f)
+	info.Unsupported = append(info.Unsupported, unsupported...)
 	return info, nil
 }
 
@@ -85,4 +93,21 @@ func (info *Info) count(f *ir.Func) {
 	slices.SortFunc(info.Ops, func(a, b OpCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// unsupportedIn lists everything in a script that is not supported, also where no entry reaches it.
+func unsupportedIn(path string) []string {
+	kind, src, err := sniff(path)
+	if err != nil || kind != Script {
+		return nil
+	}
+	f, err := script.Parse(path, src)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, u := range f.Unsupported() {
+		out = append(out, fmt.Sprintf("%s:%d:%d: %s", u.File, u.Pos.Line, u.Pos.Col, u.Msg))
+	}
+	return out
 }
