@@ -27,10 +27,13 @@ func (m *machine) emit(f *ir.Func) (*emitter, error) {
 		return nil, err
 	}
 	plan := z.planMemory(body)
-	p := &program{machine: m, fn: f, slots: z.slots, params: body.params, size: plan.size}
+	p := &program{machine: m, fn: f, slots: z.slots, params: body.params, size: plan.size, constants: map[*byte]bool{}}
 	e := &emitter{flattener: z, program: p, memory: plan, place: map[int]int{}, looks: map[int]*ir.Array{}}
 	for s, d := range z.known {
 		p.known = append(p.known, knownSlot{s, d})
+		if a, ok := d.(*ir.Array); ok && len(a.Data) > 0 {
+			p.constants[&a.Data[0]] = true
+		}
 	}
 	p.body, err = e.region(body)
 	return e, err

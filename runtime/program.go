@@ -27,6 +27,8 @@ type program struct {
 	size    int           // of the planned memory
 	cells   int           // see outcome
 
+	constants map[*byte]bool // where the memory of known tensors begins
+
 	mu   sync.Mutex
 	idle []*instance
 }
@@ -125,7 +127,9 @@ func (p *program) run(ctx context.Context, env *ir.Evaluator, args []ir.Datum) (
 	}
 	ys, err := in.exec(p.body)
 	if err == nil {
-		out = append(out, ys...)
+		for _, y := range ys {
+			out = append(out, p.own(y))
+		}
 		for _, d := range out {
 			retain(d)
 			if a, ok := d.(*ir.Array); ok {
@@ -143,6 +147,55 @@ func (p *program) run(ctx context.Context, env *ir.Evaluator, args []ir.Datum) (
 	in.temp = in.temp[:0]
 	p.put(in)
 	return out, err
+}
+
+// own gives a result memory of its own where it is that of a constant, which other runs read: the caller may write to it.
+func (p *program) own(d ir.Datum) ir.Datum {
+	if len(p.constants) == 0 {
+		return d
+	}
+	switch d := d.(type) {
+	case *ir.Array:
+		if len(d.Data) > 0 && p.constants[&d.Data[0]] {
+			return d.Copy()
+		}
+	case ir.Tuple:
+		if ds := p.ownAll(d); ds != nil {
+			return ir.Tuple(ds)
+		}
+	case ir.List:
+		if ds := p.ownAll(d.Elems()); ds != nil {
+			return ir.NewList(ds...)
+		}
+	case *ir.Dict:
+		if ds := p.ownAll(d.Values); ds != nil {
+			return ir.NewDict(d.Keys, ds)
+		}
+	}
+	return d
+}
+
+// ownAll is own for the elements of a container; nil where they stay as they are.
+func (p *program) ownAll(ds []ir.Datum) []ir.Datum {
+	var out []ir.Datum
+	for i, d := range ds {
+		switch e := p.own(d).(type) {
+		case *ir.Array:
+			if e == d {
+				continue
+			}
+			if out == nil {
+				out = append(out, ds...)
+			}
+			out[i] = e
+		case ir.Tuple, ir.List, *ir.Dict:
+			if out == nil {
+				out = append(out, ds...)
+			}
+			out[i] = e
+		}
+	}
+	return out
 }
 
 // lay points the planned arrays into mem.

@@ -50,3 +50,12 @@ func TestPrinting(t *testing.T) {
 	require.Equal(t, "tensor([0, 1, 2])", tensor.Arange(3).String())
 	require.Equal(t, "tensor(7., dtype=f64)", tensor.Full(tensor.F64, 7).String())
 }
+
+// Tensors that are made of the same constants have memory of their own: a write to one does not show in another.
+func TestConstantsAreNotShared(t *testing.T) {
+	a, b := tensor.Zeros(tensor.F64, 2), tensor.Zeros(tensor.F64, 2)
+	require.NoError(t, a.Add_(1).Err())
+	require.Equal(t, []float64{1, 1}, a.Array().Floats())
+	require.Equal(t, []float64{0, 0}, b.Array().Floats())
+	require.Equal(t, []float64{0, 0}, tensor.Zeros(tensor.F64, 2).Array().Floats())
+}
