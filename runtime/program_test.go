@@ -129,6 +129,9 @@ func TestLayout(t *testing.T) {
 
 // Once its instance is made, a run of kernels allocates little more than its list of results.
 func TestRunsAllocateLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, which runs with -short, drops what is pooled")
+	}
 	x := numbers(16, 16)
 	e, f := both(t, func(b *ir.Builder, x *ir.Value) {
 		y := x
