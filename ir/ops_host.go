@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -161,23 +162,13 @@ func init() {
 			return 0, errDivZero
 		}
 		return FloorDiv(a, b), nil
-	}, func(a, b float64) (float64, error) {
-		if b == 0 {
-			return 0, errDivZero
-		}
-		return math.Floor((a - floorMod(a, b)) / b), nil
-	})
+	}, noErrF(func(a, b float64) float64 { return math.Floor(a / b) }))
 	arith("py_mod", "a % b on numbers, with the sign of b.", func(a, b int64) (int64, error) {
 		if b == 0 {
 			return 0, errDivZero
 		}
 		return a - FloorDiv(a, b)*b, nil
-	}, func(a, b float64) (float64, error) {
-		if b == 0 {
-			return 0, errDivZero
-		}
-		return floorMod(a, b), nil
-	})
+	}, noErrF(floorMod))
 	arith("py_pow", "a ** b on numbers; an int for ints, which then must have b >= 0.", func(a, b int64) (int64, error) {
 		if b < 0 {
 			return 0, errors.New("integer to a negative power: convert to float first")
@@ -202,7 +193,7 @@ func init() {
 		return a
 	})))
 
-	mayFail(host("py_truediv", "a b", "a / b on numbers, always a float.", is(Float), func(c *EvalCall) (Datum, error) {
+	host("py_truediv", "a b", "a / b on numbers, always a float; by the rules of IEEE where b is zero.", is(Float), func(c *EvalCall) (Datum, error) {
 		_, a, _, err := num(c.Args[0])
 		if err != nil {
 			return nil, err
@@ -211,11 +202,8 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		if b == 0 {
-			return nil, errDivZero
-		}
 		return a / b, nil
-	}))
+	})
 	host("py_neg", "a", "-a on numbers.", arithType, func(c *EvalCall) (Datum, error) {
 		i, f, isF, err := num(c.Args[0])
 		if isF {
@@ -268,9 +256,9 @@ func init() {
 
 	mayFail(host("py_int", "a", "int(a) of a number or string, towards zero.", is(Int), func(c *EvalCall) (Datum, error) {
 		if s, ok := c.Args[0].(string); ok {
-			var i int64
-			if _, err := fmt.Sscanf(strings.TrimSpace(s), "%d", &i); err != nil {
-				return nil, fmt.Errorf("invalid literal for int(): %q", s)
+			i, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+			if err != nil {
+				return nil, &RaiseError{"ValueError", fmt.Sprintf("invalid literal for int(): %q", s)}
 			}
 			return i, nil
 		}
@@ -285,9 +273,9 @@ func init() {
 	}))
 	mayFail(host("py_float", "a", "float(a) of a number or string.", is(Float), func(c *EvalCall) (Datum, error) {
 		if s, ok := c.Args[0].(string); ok {
-			var f float64
-			if _, err := fmt.Sscanf(strings.TrimSpace(s), "%g", &f); err != nil {
-				return nil, fmt.Errorf("could not convert string to float: %q", s)
+			f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+			if err != nil && !errors.Is(err, strconv.ErrRange) {
+				return nil, &RaiseError{"ValueError", fmt.Sprintf("could not convert string to float: %q", s)}
 			}
 			return f, nil
 		}
@@ -296,38 +284,6 @@ func init() {
 	}))
 	host("py_bool", "a", "Whether a number is not zero, or a string or container not empty.", is(BoolT), func(c *EvalCall) (Datum, error) { return truth(c.Args[0]) })
 	host("py_str", "a", "str(a).", is(Str), func(c *EvalCall) (Datum, error) { return PyString(c.Args[0]), nil })
-	for name, f := range mathFuncs {
-		mayFail(host("math_"+name, "a", "math."+name+"(a).", is(Float), func(c *EvalCall) (Datum, error) {
-			_, x, _, err := num(c.Args[0])
-			if err != nil {
-				return nil, err
-			}
-			r := f(x)
-			if math.IsNaN(r) && !math.IsNaN(x) {
-				return nil, &RaiseError{"ValueError", "math domain error"}
-			}
-			return r, nil
-		}))
-	}
-	for name, f := range map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc} {
-		host("math_"+name, "a", "math."+name+"(a), an int.", is(Int), func(c *EvalCall) (Datum, error) {
-			i, x, isF, err := num(c.Args[0])
-			if !isF {
-				return i, err
-			}
-			return int64(f(x)), err
-		})
-	}
-
-	// strings
-	host("str_add", "a b", "a + b on strings.", is(Str), func(c *EvalCall) (Datum, error) { return c.Args[0].(string) + c.Args[1].(string), nil })
-	host("str_contains", "s part", "part in s.", is(BoolT), func(c *EvalCall) (Datum, error) {
-		return strings.Contains(c.Args[0].(string), c.Args[1].(string)), nil
-	})
-	host("str_len", "s", "len(s) in characters.", is(Int), func(c *EvalCall) (Datum, error) { return int64(len([]rune(c.Args[0].(string)))), nil })
-	host("str_format", "format args...", "format.format(args…), with {} and {i}.", is(Str), func(c *EvalCall) (Datum, error) {
-		return formatBraces(c.Args[0].(string), c.Args[1:])
-	})
 
 	// tensors read into scalars
 	host("shape", "x", "The sizes of a tensor.", is(IntList), func(c *EvalCall) (Datum, error) { return Ints(c.Array(0).Shape...), nil })
@@ -410,6 +366,8 @@ func init() {
 		}
 		return NewList(elems...), nil
 	}))
+	initMath()
+	initStrings()
 	initContainers()
 	initEffects()
 }
@@ -437,15 +395,6 @@ func rangeLen(start, stop, step int64) (int64, error) {
 		return (start-stop-1)/-step + 1, nil
 	}
 	return 0, nil
-}
-
-var mathFuncs = map[string]func(float64) float64{
-	"sqrt": math.Sqrt, "exp": math.Exp, "log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "expm1": math.Expm1,
-	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
-	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
-	"erf": math.Erf, "erfc": math.Erfc, "fabs": math.Abs, "degrees": func(x float64) float64 { return x * 180 / math.Pi },
-	"radians": func(x float64) float64 { return x * math.Pi / 180 }, "gamma": math.Gamma,
-	"lgamma": func(x float64) float64 { v, _ := math.Lgamma(x); return v },
 }
 
 // WrapDim turns a dimension that may be negative into 0 … rank-1; a 0-d tensor accepts -1 and 0.
@@ -612,38 +561,6 @@ func pyRepr(d Datum) string {
 		return "'" + s + "'"
 	}
 	return PyString(d)
-}
-
-func formatBraces(format string, args []Datum) (Datum, error) {
-	var sb strings.Builder
-	next := 0
-	for i := 0; i < len(format); i++ {
-		switch ch := format[i]; {
-		case (ch == '{' || ch == '}') && i+1 < len(format) && format[i+1] == ch:
-			sb.WriteByte(ch)
-			i++
-		case ch == '{':
-			end := strings.IndexByte(format[i:], '}')
-			if end < 0 {
-				return nil, &RaiseError{"ValueError", "single '{' in format string"}
-			}
-			k := next
-			if field := format[i+1 : i+end]; field != "" {
-				if _, err := fmt.Sscanf(field, "%d", &k); err != nil {
-					return nil, &RaiseError{"ValueError", fmt.Sprintf("format field {%s} is not supported: use {} or {0}", field)}
-				}
-			}
-			if k < 0 || k >= len(args) {
-				return nil, &RaiseError{"IndexError", fmt.Sprintf("format string needs argument %d, got %d", k, len(args))}
-			}
-			sb.WriteString(PyString(args[k]))
-			next++
-			i += end
-		default:
-			sb.WriteByte(ch)
-		}
-	}
-	return sb.String(), nil
 }
 
 func listIndex(i, n int) (int, error) {
