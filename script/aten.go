@@ -31,7 +31,7 @@ func (l *lowering) namespace(path string, p Pos) value {
 		if v, ok := mathConstants[name]; ok {
 			return l.scalar(v)
 		}
-		if ir.LookupOp("math_"+name) != nil || mathBinary[name] != nil {
+		if ir.LookupOp("math_"+name) != nil {
 			return &builtinV{"math." + name}
 		}
 		l.fail(p, "module 'math' has no attribute '%s': the name is unknown", short(name))

@@ -16,9 +16,6 @@ type builtinFunc func(l *lowering, args []value, kws []kwValue, e *callExpr) val
 // builtins are Python's functions that scripts may call.
 var builtins map[string]builtinFunc
 
-// mathBinary are functions of module math with two arguments.
-var mathBinary map[string]func(l *lowering, a, b *ir.Value) *ir.Value
-
 func init() {
 	builtins = map[string]builtinFunc{
 		"range": builtinRange, "len": builtinLen, "enumerate": builtinEnumerate, "zip": builtinZip, "min": minMax("py_min", "minimum"),
@@ -26,7 +23,7 @@ func init() {
 		"any": anyAll(false), "all": anyAll(true), "str": builtinStr, "int": builtinInt, "float": builtinFloat, "bool": builtinBool,
 		"list": builtinList, "tuple": builtinTuple, "dict": builtinDict, "print": builtinPrint, "pow": builtinPow, "divmod": builtinDivmod,
 		"reversed": builtinReversed, "isinstance": nil, "hasattr": nil, "getattr": builtinGetattr, "super": builtinSuper, "slice": nil, "id": nil,
-		"ord": builtinOrd, "map": nil, "filter": nil,
+		"ord": onString("ord", "str_ord"), "chr": onInt("chr"), "hex": onInt("hex"), "oct": onInt("oct"), "bin": onInt("bin"), "map": nil, "filter": nil,
 	}
 	for name, f := range builtins {
 		if f == nil {
@@ -40,25 +37,6 @@ func init() {
 	delete(builtins, "filter")
 	delete(builtins, "id")
 	delete(builtins, "slice")
-	mathBinary = map[string]func(l *lowering, a, b *ir.Value) *ir.Value{
-		"pow": func(l *lowering, a, b *ir.Value) *ir.Value {
-			return l.op("py_pow", l.op("py_float", a), l.op("py_float", b))
-		},
-		"fmod":  mathTensor("fmod"),
-		"atan2": mathTensor("atan2"), "copysign": mathTensor("copysign"), "hypot": mathTensor("hypot"),
-		"gcd": nil, "isnan": nil, "isinf": nil, "isfinite": nil,
-	}
-}
-
-// mathTensor computes a rare function of two floats with the tensor function of that name, in float64.
-func mathTensor(name string) func(l *lowering, a, b *ir.Value) *ir.Value {
-	return func(l *lowering, a, b *ir.Value) *ir.Value {
-		t := func(v *ir.Value) value {
-			kw := []kwValue{{name: "dtype", v: l.scalar(dtype.F64)}}
-			return l.fresh(l.callAten("tensor", []value{scalarOf(l.op("py_float", v))}, kw), ir.AnyTensor)
-		}
-		return l.op("item_float", l.callAten(name, []value{t(a), t(b)}, nil))
-	}
 }
 
 func (l *lowering) builtin(name string, args []value, kws []kwValue, e *callExpr) value {
@@ -86,11 +64,7 @@ func (l *lowering) arity(args []value, lo, hi int, what string, p Pos) {
 }
 
 func (l *lowering) mathCall(name string, args []value, e *callExpr) value {
-	two := mathBinary[name]
-	n := 1
-	if two != nil {
-		n = 2
-	}
+	n := len(ir.LookupOp("math_" + name).Params)
 	if name == "log" && len(args) == 2 {
 		return scalarOf(l.op("py_truediv", l.irOf(l.mathCall("log", args[:1], e)), l.irOf(l.mathCall("log", args[1:], e))))
 	}
@@ -111,10 +85,8 @@ func (l *lowering) mathCall(name string, args []value, e *callExpr) value {
 			irs[i] = l.op("item_float", l.read(r))
 		}
 	}
-	if two != nil {
-		return scalarOf(two(l, irs[0], irs[1]))
-	}
-	return scalarOf(l.op("math_"+name, irs[0]))
+	v := l.op("math_"+name, irs...)
+	return l.valueOf(v, v.Type)
 }
 
 func (l *lowering) intArg(v value, p Pos, what string) *ir.Value {
@@ -290,7 +262,14 @@ func builtinSum(l *lowering, args []value, kws []kwValue, e *callExpr) value {
 			start = l.scalar(int64(0))
 		}
 	}
-	return l.fold(args[0], e.pos, "sum", func(a, b value) value { return l.binary("+", a, b, e.pos) }, start)
+	return l.fold(args[0], e.pos, "sum", func(a, b value) value {
+		x, okX := number(a)
+		y, okY := number(b)
+		if okX && okY {
+			return scalarOf(l.op("py_add", x.v, y.v))
+		}
+		return l.binary("+", a, b, e.pos)
+	}, start)
 }
 
 func builtinSorted(l *lowering, args []value, kws []kwValue, e *callExpr) value {
@@ -358,20 +337,6 @@ func builtinInt(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 }
 
 func builtinFloat(l *lowering, args []value, _ []kwValue, e *callExpr) value {
-	if len(args) == 1 {
-		if s, ok := args[0].(*scalarV); ok && s.t.Kind == ir.KString {
-			if d, ok := s.v.Const(); ok {
-				switch strings.ToLower(strings.TrimSpace(d.(string))) {
-				case "inf", "infinity", "+inf":
-					return l.scalar(math.Inf(1))
-				case "-inf", "-infinity":
-					return l.scalar(math.Inf(-1))
-				case "nan":
-					return l.scalar(math.NaN())
-				}
-			}
-		}
-	}
 	return l.convert("float", "item_float", "py_float", args, e)
 }
 
@@ -424,6 +389,10 @@ func builtinList(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 		return l.listOf(append([]value{}, x.elems...), nil)
 	case *rangeV:
 		return l.fresh(l.irOf(x), ir.IntList)
+	case *scalarV:
+		if x.t.Kind == ir.KString {
+			return l.characters(x)
+		}
 	case *zipV, *enumV:
 		c := &compExpr{node: node{e.pos}, target: &nameExpr{node{e.pos}, "$x"}, elem: &nameExpr{node{e.pos}, "$x"}, iter: e.args[0]}
 		return l.comprehension(c)
@@ -530,18 +499,18 @@ func builtinSuper(l *lowering, _ []value, _ []kwValue, e *callExpr) value {
 	return nil
 }
 
-func builtinOrd(l *lowering, args []value, _ []kwValue, e *callExpr) value {
-	if len(args) == 1 {
-		if s, ok := args[0].(*scalarV); ok {
-			if d, ok := s.v.Const(); ok {
-				if str, ok := d.(string); ok && len([]rune(str)) == 1 {
-					return l.scalar(int64([]rune(str)[0]))
-				}
-			}
-		}
+func onString(name, op string) builtinFunc {
+	return func(l *lowering, args []value, _ []kwValue, e *callExpr) value {
+		l.arity(args, 1, 1, name, e.pos)
+		return scalarOf(l.op(op, l.irOf(l.coerce(args[0], ir.Str, e.pos, name+"(): argument"))))
 	}
-	l.fail(e.pos, "ord() takes a constant string of one character")
-	return nil
+}
+
+func onInt(name string) builtinFunc {
+	return func(l *lowering, args []value, _ []kwValue, e *callExpr) value {
+		l.arity(args, 1, 1, name, e.pos)
+		return scalarOf(l.op("py_"+name, l.intArg(args[0], e.pos, name+"(): argument")))
+	}
 }
 
 type specialMethod func(l *lowering, r *refV, args []value, kws []kwValue, p Pos) value

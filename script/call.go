@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gtc-project/gtc/ir"
 )
@@ -122,7 +121,7 @@ func (l *lowering) method(x value, a *attrExpr, args []value, kws []kwValue, p P
 		l.fail(a.pos, "'%s' object has no attribute or method '%s': the value may be None, check that it 'is not None' first", typeName(x.t), short(a.name))
 	case *scalarV:
 		if x.t.Kind == ir.KString {
-			return l.stringMethod(x, a.name, args, p)
+			return l.stringMethod(x, a.name, args, kws, p)
 		}
 	case *tupleV:
 		switch a.name {
@@ -134,47 +133,6 @@ func (l *lowering) method(x value, a *attrExpr, args []value, kws []kwValue, p P
 	}
 	l.fail(a.pos, "'%s' object has no attribute or method '%s'", describe(x), short(a.name))
 	return nil
-}
-
-func (l *lowering) stringMethod(s *scalarV, name string, args []value, p Pos) value {
-	irs := []*ir.Value{s.v}
-	for _, a := range args {
-		irs = append(irs, l.irOf(a))
-	}
-	if name == "format" {
-		return scalarOf(l.op("str_format", irs...))
-	}
-	if v, ok := foldString(name, irs); ok {
-		return l.scalar(v)
-	}
-	l.fail(p, "'str' object has no attribute or method '%s' here: only format is supported on strings that are not constant", short(name))
-	return nil
-}
-
-// foldString evaluates a method of a constant string.
-func foldString(name string, args []*ir.Value) (ir.Datum, bool) {
-	strs := make([]string, len(args))
-	for i, a := range args {
-		d, ok := a.Const()
-		if strs[i], ok = d.(string); !ok {
-			return nil, false
-		}
-	}
-	switch {
-	case len(strs) == 1 && name == "lower":
-		return strings.ToLower(strs[0]), true
-	case len(strs) == 1 && name == "upper":
-		return strings.ToUpper(strs[0]), true
-	case len(strs) == 1 && name == "strip":
-		return strings.TrimSpace(strs[0]), true
-	case len(strs) == 2 && name == "startswith":
-		return strings.HasPrefix(strs[0], strs[1]), true
-	case len(strs) == 2 && name == "endswith":
-		return strings.HasSuffix(strs[0], strs[1]), true
-	case len(strs) == 3 && name == "replace":
-		return strings.ReplaceAll(strs[0], strs[1], strs[2]), true
-	}
-	return nil, false
 }
 
 // apply calls a value.

@@ -462,16 +462,21 @@ func (l *lowering) repeatList(x *refV, n *scalarV, p Pos) value {
 	return out
 }
 
-func (l *lowering) sliceList(r *refV, s *sliceExpr) value {
+// sliceBounds lowers the bounds of a slice of a list or string; None where they are not given.
+func (l *lowering) sliceBounds(s *sliceExpr) (lo, hi, step *ir.Value) {
 	bound := func(e expr) *ir.Value {
 		if e == nil {
 			return l.constant(nil)
 		}
-		v := l.coerce(l.expr(e), ir.OptionalOf(ir.Int), e.at(), "slice bound")
-		return l.irOf(v)
+		return l.irOf(l.coerce(l.expr(e), optInt, e.at(), "slice bound"))
 	}
-	lo, hi, step := bound(s.lo), bound(s.hi), bound(s.step)
+	lo, hi, step = bound(s.lo), bound(s.hi), bound(s.step)
 	l.at(s.pos)
+	return lo, hi, step
+}
+
+func (l *lowering) sliceList(r *refV, s *sliceExpr) value {
+	lo, hi, step := l.sliceBounds(s)
 	if st, ok := l.static(r); ok {
 		if elems, ok := sliceStatic(st.elems, lo, hi, step); ok {
 			return l.freshList(r.t, elems)

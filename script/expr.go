@@ -1,7 +1,6 @@
 package script
 
 import (
-	"math"
 	"strings"
 
 	"github.com/gtc-project/gtc/ir"
@@ -360,27 +359,15 @@ func (l *lowering) scalarBinary(op string, x, y *scalarV, p Pos) value {
 		if x.t.Kind == ir.KBool && y.t.Kind == ir.KBool && len(op) == 1 {
 			return scalarOf(l.op("py_bool", l.op(name, x.v, y.v)))
 		}
-	case "**":
-		if x.t.Kind == ir.KInt && y.t.Kind == ir.KInt {
-			return l.intPower(x, y, p)
+	case "+", "-", "*", "/", "//", "%", "**":
+		if (x.t.Kind == ir.KBool || y.t.Kind == ir.KBool) && l.file != prelude() {
+			l.fail(p, "unsupported operand types for %s: cannot combine '%s' and '%s': convert the bool with int()", op, typeName(x.t), typeName(y.t))
+		}
+		if op == "**" && x.t.Kind == ir.KInt && y.t.Kind == ir.KInt {
+			return scalarOf(l.op(name, l.op("py_float", x.v), y.v)) // TorchScript's int ** int is a float
 		}
 	}
 	return scalarOf(l.op(name, x.v, y.v))
-}
-
-// intPower is int ** int: a float for a negative constant exponent, as in Python.
-func (l *lowering) intPower(x, y *scalarV, p Pos) value {
-	d, okY := y.v.Const()
-	if okY && d.(int64) < 0 {
-		return scalarOf(l.op("py_pow", l.op("py_float", x.v), y.v))
-	}
-	if c, okX := x.v.Const(); okX && okY {
-		base, exp := c.(int64), d.(int64)
-		if math.Abs(float64(base)) > 1 && float64(exp)*math.Log2(math.Abs(float64(base))) >= 63 {
-			l.fail(p, "integer overflow: %d ** %d does not fit into 64 bits", base, exp)
-		}
-	}
-	return scalarOf(l.op("py_pow", x.v, y.v))
 }
 
 // otherBinary lowers operators on strings, lists and tuples, and comparisons of anything; nil where there is none.
@@ -436,53 +423,6 @@ func (l *lowering) equality(op string, x, y value, p Pos) value {
 	}
 	name := map[string]string{"==": "py_eq", "!=": "py_ne"}[op]
 	return scalarOf(l.op(name, l.irOf(x), l.irOf(y)))
-}
-
-// percent is the % operator on a format string: each %s, %d, %f or %g takes one value.
-func (l *lowering) percent(format *scalarV, args []value, p Pos) value {
-	d, ok := format.v.Const()
-	if !ok {
-		l.fail(p, "the format on the left of %% must be a literal string")
-	}
-	s := strings.NewReplacer("{", "{{", "}", "}}").Replace(d.(string))
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			out.WriteByte(s[i])
-			continue
-		}
-		j := i + 1
-		for j < len(s) && strings.ContainsRune("0123456789.+- #", rune(s[j])) {
-			j++
-		}
-		if j < len(s) && s[j] == '%' {
-			out.WriteByte('%')
-		} else {
-			out.WriteString("{}")
-		}
-		i = j
-	}
-	irs := []*ir.Value{l.constant(out.String())}
-	for _, a := range args {
-		irs = append(irs, l.irOf(a))
-	}
-	return scalarOf(l.op("str_format", irs...))
-}
-
-func (l *lowering) fstring(e *fstrExpr) value {
-	var format strings.Builder
-	args := []*ir.Value{nil}
-	for i, part := range e.parts {
-		if s, ok := part.(*strExpr); ok && e.specs[i] == "" {
-			format.WriteString(strings.NewReplacer("{", "{{", "}", "}}").Replace(s.v))
-			continue
-		}
-		format.WriteString("{}")
-		args = append(args, l.irOf(l.expr(part)))
-	}
-	l.at(e.pos)
-	args[0] = l.constant(format.String())
-	return scalarOf(l.op("str_format", args...))
 }
 
 func (l *lowering) ternary(e *ifExpr) value {
@@ -619,18 +559,21 @@ func (l *lowering) truth(v value, p Pos) *ir.Value {
 		switch {
 		case v.t.Kind == ir.KBool:
 			return v.v
-		case isNumber(v.t):
+		case isNumber(v.t) || v.t.Kind == ir.KString:
 			return l.op("py_bool", v.v)
 		}
 	case *refV:
-		if v.t.Kind == ir.KTensor {
+		switch v.t.Kind {
+		case ir.KTensor:
 			return l.op("item_bool", l.read(v))
+		case ir.KList, ir.KDict:
+			return l.op("py_bool", l.read(v))
 		}
 	}
 	if t, ok := typeOf(v); ok && isOptional(t) {
 		l.fail(p, "cannot cast a value of type %s to bool: test it with 'is not None'", typeName(t))
 	}
-	l.fail(p, "could not cast a value of type %s to bool: expected a bool, number or tensor with one element", describe(v))
+	l.fail(p, "could not cast a value of type %s to bool: expected a bool, number, str, list, dict or tensor with one element", describe(v))
 	return nil
 }
 

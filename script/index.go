@@ -58,26 +58,6 @@ func (l *lowering) listIndex(e *indexExpr) *ir.Value {
 	return i
 }
 
-func (l *lowering) stringItem(s *scalarV, e *indexExpr) value {
-	d, ok := s.v.Const()
-	if ok && len(e.subs) == 1 {
-		if i, isInt := l.expr(e.subs[0]).(*scalarV); isInt {
-			if k, isConst := i.v.Const(); isConst {
-				runes := []rune(d.(string))
-				n, _ := k.(int64)
-				if n < 0 {
-					n += int64(len(runes))
-				}
-				if n >= 0 && n < int64(len(runes)) {
-					return l.scalar(string(runes[n]))
-				}
-			}
-		}
-	}
-	l.fail(e.pos, "indexing a string is only supported for constants")
-	return nil
-}
-
 func (l *lowering) tupleItem(t *tupleV, e *indexExpr) value {
 	if len(e.subs) != 1 || e.tup {
 		l.fail(e.pos, "a tuple takes one index")

@@ -114,7 +114,7 @@ func (l *lowering) op(name string, args ...*ir.Value) *ir.Value {
 
 // folded evaluates an operation on constant scalars; an operation that fails is left to fail at run time.
 func (l *lowering) folded(name string, args []*ir.Value) (ir.Datum, bool) {
-	if !strings.HasPrefix(name, "py_") && name != "is_none" && name != "str_add" && name != "str_format" {
+	if kind, _, _ := strings.Cut(name, "_"); kind != "py" && kind != "str" && kind != "math" && name != "is_none" {
 		return nil, false
 	}
 	data := make([]ir.Datum, len(args))
@@ -131,6 +131,10 @@ func (l *lowering) folded(name string, args []*ir.Value) (ir.Datum, bool) {
 	op := ir.LookupOp(name)
 	rs, err := op.Eval(&ir.EvalCall{Node: &ir.Node{Op: op}, Args: data})
 	if err != nil {
+		return nil, false
+	}
+	switch rs[0].(type) {
+	case ir.List, ir.Tuple:
 		return nil, false
 	}
 	return rs[0], true

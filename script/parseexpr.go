@@ -499,8 +499,10 @@ func (p *parser) paren() expr {
 		return &tupleExpr{node{p.span(start)}, nil}
 	}
 	first := p.starred()
-	if p.is("for") {
-		p.fail(p.cur().pos, "a generator expression is not supported: write a list comprehension")
+	if p.is("for") { // a generator expression, which is a list in a script
+		c := p.comprehension(first, nil, start)
+		p.expect(")")
+		return c
 	}
 	if !p.is(",") {
 		p.expect(")")

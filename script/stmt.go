@@ -1113,7 +1113,7 @@ func (l *lowering) iterate(it value, p Pos) (*ir.Value, func(i *ir.Value) value)
 		}
 	case *scalarV:
 		if it.t.Kind == ir.KString {
-			l.fail(p, "iterating over a string is not supported")
+			return l.iterate(l.characters(it), p)
 		}
 	}
 	l.fail(p, "a value of type %s is not iterable: expected a range, list, tuple, dict or tensor", describe(it))

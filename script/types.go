@@ -98,6 +98,8 @@ func unify(t, u ir.Type) (r ir.Type, ok bool) {
 	switch {
 	case t.Equal(u):
 		return t, true
+	case isNumber(t) && isNumber(u) && (t.Kind == ir.KAny || u.Kind == ir.KAny):
+		return ir.Any, true
 	case t.Kind == ir.KNone:
 		return optional(u), true
 	case u.Kind == ir.KNone:
