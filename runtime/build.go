@@ -128,6 +128,25 @@ func (e *emitter) step(j *job) (step, error) {
 		return &moveStep{job: j, kernel: e.copier(j.results[0]), out: e.outcome(j.results[0]), launches: make([]launches, len(j.parts))}, nil
 	case jobGather:
 		return e.gatherStep(j), nil
+	case jobChain:
+		c := &chainStep{job: j}
+		members := j.members
+		c.members = nil
+		for _, m := range members {
+			s, err := e.step(m)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				c.steps, c.members = append(c.steps, s), append(c.members, m)
+			}
+			for _, res := range m.results {
+				if m.ownsResults() && e.memory.inside[res] {
+					c.inside = append(c.inside, res)
+				}
+			}
+		}
+		return c, nil
 	case jobKernel:
 		return &kernelStep{job: j}, nil
 	case jobGeneric:

@@ -2,7 +2,8 @@
 //
 // An Engine has a target. The reference target is ir's evaluator. On the cpu target a function is made ready to run, once, and kept with it:
 //
-//	ir.Func -> flatten -> jobs over numbered slots (flatten.go): a fused group is one map and its reductions, constants are known
+//	ir.Func -> flatten -> jobs over numbered slots (flatten.go): a fused group is one map and its reductions, constants are known,
+//	           kernels over the same rows form chains (chain.go)
 //	        -> planMemory -> where results of known size lie in one block of memory (plan.go)
 //	        -> emit -> steps (build.go, steps.go), whose kernels are compiled ahead, several at once (prepare.go)
 //	        -> program (program.go), which any number of goroutines run, each on an instance

@@ -46,7 +46,7 @@ func Emit(_ context.Context, f *ir.Func, arch, form string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.walkLayouts(e.program.body, map[int]*ir.Array{}, func(j *job, prepare func() error) {
+	e.walkLayouts(e.program.body.steps, map[int]*ir.Array{}, func(j *job, prepare func() error) {
 		if err == nil {
 			err = r.step(j.node, prepare)
 		}

@@ -26,6 +26,7 @@ const (
 	jobDot                 // by a matrix product
 	jobMove                // by copies into parts of the result
 	jobGather              // by a gather kernel
+	jobChain               // by several kernels, row after row
 	jobGeneric             // by an expansion for the operands that are there
 	jobIf
 	jobWhile
@@ -42,6 +43,7 @@ type job struct {
 	dims    []int        // of jobReduce
 	shape   []int        // of jobReduce: the result with the reduced dims removed, or kept with size 1
 	parts   []part       // of jobMove
+	members []*job       // of jobChain: maps and reductions, and views between them
 	blocks  []*region
 	in      *region
 	begin   int // the job's place in the order of execution
@@ -116,6 +118,7 @@ func (z *flattener) block(b *ir.Block, owner *job) (*region, error) {
 			return nil, err
 		}
 	}
+	z.chain(r)
 	return r, nil
 }
 

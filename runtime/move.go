@@ -220,7 +220,7 @@ type gatherStep struct {
 }
 
 func (s *gatherStep) run(in *instance) error {
-	ops, err := in.operands(s.args)
+	ops, err := in.operands(s.args, in.ops[:0])
 	if err != nil {
 		return ir.ErrorAt(s.node, err)
 	}

@@ -14,6 +14,7 @@ import (
 type memoryPlan struct {
 	offset map[int]int // by slot, in bytes
 	size   int
+	inside map[int]bool // by slot: only the chain that computes it reads it
 }
 
 const planAlign = 64
@@ -37,7 +38,7 @@ func (z *flattener) planMemory(body *region) *memoryPlan {
 	}
 	l.own(body)
 	l.read(body)
-	p := &memoryPlan{offset: map[int]int{}}
+	p := &memoryPlan{offset: map[int]int{}, inside: map[int]bool{}}
 	a := &layout{}
 	l.place(body, p, a, map[int][]int{})
 	p.size = a.top
@@ -53,21 +54,41 @@ func (j *job) ownsResults() bool {
 	return false
 }
 
+// kernels are j itself or its members, where their results are fresh memory.
+func (j *job) kernels() []*job {
+	if j.ownsResults() {
+		return []*job{j}
+	}
+	var out []*job
+	for _, m := range j.members {
+		if m.ownsResults() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // own finds the owners of every slot. Whatever is not computed by a planned kernel may be a view of its operands.
 func (l *lifetimes) own(r *region) {
 	for _, j := range r.jobs {
 		for _, b := range j.blocks {
 			l.own(b)
 		}
-		if j.ownsResults() {
-			for _, s := range j.results {
-				l.owners[s] = []int{s}
-			}
-			continue
+		l.ownJob(j)
+	}
+}
+
+func (l *lifetimes) ownJob(j *job) {
+	switch {
+	case j.kind == jobChain:
+		for _, m := range j.members {
+			l.ownJob(m)
 		}
-		if len(j.blocks) > 0 {
-			continue // what goes in and out of blocks escapes
+	case j.ownsResults():
+		for _, s := range j.results {
+			l.owners[s] = []int{s}
 		}
+	case len(j.blocks) == 0: // what goes in and out of blocks escapes
 		var all []int
 		for _, a := range j.args {
 			for _, o := range l.owners[a] {
@@ -134,14 +155,15 @@ func (l *lifetimes) place(r *region, p *memoryPlan, a *layout, ends map[int][]in
 		for _, b := range j.blocks {
 			l.place(b, p, a, ends)
 		}
-		if j.ownsResults() {
-			for _, s := range j.results {
+		for _, m := range j.kernels() { // results of a chain's kernels do not share memory with one another
+			for _, s := range m.results {
 				t := l.types[s]
 				if l.escapes[s] || !t.Static() || t.NumElems() == 0 {
 					continue
 				}
 				p.offset[s] = a.take(t.NumElems() * t.DType.Size())
 				end := max(l.last[s], j.end)
+				p.inside[s] = j.kind == jobChain && end == j.end
 				ends[end] = append(ends[end], s)
 			}
 		}

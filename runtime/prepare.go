@@ -13,7 +13,7 @@ import (
 
 // walkLayouts goes through all kernels of a program, in order and every block once, with operands laid out as they will be, as far as that is
 // known beforehand: parameters and counted arrays are taken to be contiguous. The arrays have no memory. prepare makes the kernel's launch.
-func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(j *job, prepare func() error)) {
+func (e *emitter) walkLayouts(steps []step, at map[int]*ir.Array, visit func(j *job, prepare func() error)) {
 	lay := func(slot int) *ir.Array {
 		if a := at[slot]; a != nil {
 			return a
@@ -46,7 +46,7 @@ func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(j *job, 
 			visit(j, func() error { _, err := l.get(ops, prepare); return err })
 		}
 	}
-	for _, s := range c.steps {
+	for _, s := range steps {
 		switch s := s.(type) {
 		case *mapStep:
 			kernel(s.job, &s.launches, s.prepare, operands(append(s.args[:len(s.args):len(s.args)], s.results...)...))
@@ -76,14 +76,16 @@ func (e *emitter) walkLayouts(c *code, at map[int]*ir.Array, visit func(j *job, 
 					at[s.results[0]] = x.View(s.out.shape, strides, x.Offset)
 				}
 			}
+		case *chainStep:
+			e.walkLayouts(s.steps, at, visit)
 		case *ifStep:
-			e.walkLayouts(s.then, at, visit)
-			e.walkLayouts(s.otherwise, at, visit)
+			e.walkLayouts(s.then.steps, at, visit)
+			e.walkLayouts(s.otherwise.steps, at, visit)
 		case *whileStep:
-			e.walkLayouts(s.cond, at, visit)
-			e.walkLayouts(s.body, at, visit)
+			e.walkLayouts(s.cond.steps, at, visit)
+			e.walkLayouts(s.body.steps, at, visit)
 		case *forStep:
-			e.walkLayouts(s.body, at, visit)
+			e.walkLayouts(s.body.steps, at, visit)
 		case *hostStep:
 			if s.kind == jobView && s.node.Op.Class == ir.View {
 				e.lookAt(s, lay, at)
@@ -116,7 +118,7 @@ func (e *emitter) lookAt(s *hostStep, lay func(int) *ir.Array, at map[int]*ir.Ar
 func (e *emitter) compile(c *code) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	e.walkLayouts(c, map[int]*ir.Array{}, func(_ *job, prepare func() error) {
+	e.walkLayouts(c.steps, map[int]*ir.Array{}, func(_ *job, prepare func() error) {
 		wg.Add(1)
 		slots <- struct{}{}
 		go func() {

@@ -62,17 +62,19 @@ type step interface {
 // instance is what one run of a program needs. It is used again.
 type instance struct {
 	*program
-	env   *ir.Evaluator // the random stream and the output; generic nodes
-	ctx   context.Context
-	vals  []ir.Datum // by slot
-	fixed []bool     // by slot: known, planned, or a view of planned memory; never dropped
-	plan  []*ir.Array
-	looks []*ir.Array // the results of views
-	base  *byte       // of the memory that plan points into
-	cells []cell
-	ops   []*ir.Array // scratch of the steps
-	temp  []ir.Datum
-	count int // of steps, for looking at ctx now and then
+	env      *ir.Evaluator // the random stream and the output; generic nodes
+	ctx      context.Context
+	vals     []ir.Datum // by slot
+	fixed    []bool     // by slot: known, planned, or a view of planned memory; never dropped
+	plan     []*ir.Array
+	looks    []*ir.Array // the results of views
+	base     *byte       // of the memory that plan points into
+	cells    []cell
+	ops      []*ir.Array // scratch of the steps
+	bound    []bound     // scratch of chains
+	boundOps [][]*ir.Array
+	temp     []ir.Datum
+	count    int // of steps, for looking at ctx now and then
 }
 
 // maxIdle bounds the instances that a program keeps.

@@ -220,3 +220,34 @@ func TestBadIndex(t *testing.T) {
 		}
 	}
 }
+
+// Kernels over the same rows run row after row, whatever lies between the rows; the bits are those of the reference evaluator.
+func TestChains(t *testing.T) {
+	softmax := func(b *ir.Builder, x *ir.Value, shape ...int) *ir.Value {
+		d := b.Ints(len(shape) - 1)
+		e := b.Op("exp", b.Op("sub", x, b.Op("broadcast", b.Op("amax", x, d, b.Bool(true)), b.Ints(shape...))))
+		return b.Op("div", e, b.Op("broadcast", b.Op("sum", e, d, b.Bool(true)), b.Ints(shape...)))
+	}
+	for name, build := range map[string]func(b *ir.Builder, x *ir.Value) []*ir.Value{
+		"softmax": func(b *ir.Builder, x *ir.Value) []*ir.Value { return []*ir.Value{softmax(b, x, 300, 700)} },
+		"of a transposed matrix": func(b *ir.Builder, x *ir.Value) []*ir.Value {
+			return []*ir.Value{softmax(b, b.Op("permute", x, b.Ints(1, 0)), 700, 300)}
+		},
+		"of three dims": func(b *ir.Builder, x *ir.Value) []*ir.Value {
+			return []*ir.Value{softmax(b, b.Op("permute", b.Op("reshape", x, b.Ints(30, 10, 700)), b.Ints(1, 0, 2)), 10, 30, 700)}
+		},
+		"an intermediate result is a result too": func(b *ir.Builder, x *ir.Value) []*ir.Value {
+			y := softmax(b, x, 300, 700)
+			return []*ir.Value{b.Op("sum", b.Op("mul", y, y), b.Ints(1), b.Bool(false)), y}
+		},
+		"rows of another reduction": func(b *ir.Builder, x *ir.Value) []*ir.Value {
+			s := b.Op("sum", x, b.Ints(1), b.Bool(false)) // [300]
+			c := b.Op("sum", b.Op("exp", s), b.Ints(0), b.Bool(true))
+			return []*ir.Value{b.Op("div", s, b.Op("broadcast", c, b.Ints(300)))}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(b *ir.Builder, x *ir.Value) { b.Return(build(b, b.Op("tanh", x))...) }, numbers(300, 700), 0)
+		})
+	}
+}

@@ -79,17 +79,16 @@ func (l *launches) get(ops []*ir.Array, prepare func(ops []*ir.Array) (cpu.Launc
 	return n, nil
 }
 
-// operands collects the tensors in slots.
-func (in *instance) operands(slots []int) ([]*ir.Array, error) {
-	in.ops = in.ops[:0]
+// operands appends the tensors in slots.
+func (in *instance) operands(slots []int, to []*ir.Array) ([]*ir.Array, error) {
 	for _, s := range slots {
 		a, err := in.array(s)
 		if err != nil {
 			return nil, err
 		}
-		in.ops = append(in.ops, a)
+		to = append(to, a)
 	}
-	return in.ops, nil
+	return to, nil
 }
 
 // mapStep runs a scalar program at every index.
@@ -100,28 +99,33 @@ type mapStep struct {
 	launches
 }
 
-func (s *mapStep) run(in *instance) error {
-	ops, err := in.operands(s.args)
+func (s *mapStep) run(in *instance) error { return ir.ErrorAt(s.node, in.launch(s)) }
+
+func (s *mapStep) bind(in *instance, ops []*ir.Array) ([]*ir.Array, cpu.Launch, error) {
+	ops, err := in.operands(s.args, ops)
 	if err != nil {
-		return ir.ErrorAt(s.node, err)
+		return nil, nil, err
 	}
-	k := len(ops)
 	for i := range s.outs {
 		a, err := s.outs[i].place(in, ops[0].Shape)
 		if err != nil {
-			return ir.ErrorAt(s.node, err)
+			return nil, nil, err
 		}
+		s.outs[i].set(in, a)
 		ops = append(ops, a)
 	}
-	in.ops = ops
 	l, err := s.get(ops, s.prepare)
-	if err == nil {
-		err = l.Run(in.ctx, ops...)
+	return ops, l, err
+}
+
+// launch runs a kernel on what is in its slots.
+func (in *instance) launch(b binder) error {
+	ops, l, err := b.bind(in, in.ops[:0])
+	if err != nil {
+		return err
 	}
-	for i := range s.outs {
-		s.outs[i].set(in, ops[k+i])
-	}
-	return ir.ErrorAt(s.node, err)
+	in.ops = ops
+	return l.Run(in.ctx, ops...)
 }
 
 func (s *mapStep) prepare(ops []*ir.Array) (cpu.Launch, error) { return s.kernel.Launch(ops...) }
@@ -134,23 +138,21 @@ type reduceStep struct {
 	launches
 }
 
-func (s *reduceStep) run(in *instance) error {
-	ops, err := in.operands(s.args)
+func (s *reduceStep) run(in *instance) error { return ir.ErrorAt(s.node, in.launch(s)) }
+
+func (s *reduceStep) bind(in *instance, ops []*ir.Array) ([]*ir.Array, cpu.Launch, error) {
+	ops, err := in.operands(s.args, ops)
 	if err != nil {
-		return ir.ErrorAt(s.node, err)
+		return nil, nil, err
 	}
 	a, err := s.out.place(in, nil)
 	if err != nil {
-		return ir.ErrorAt(s.node, err)
-	}
-	ops = append(ops, s.view(a))
-	in.ops = ops
-	l, err := s.get(ops, s.prepare)
-	if err == nil {
-		err = l.Run(in.ctx, ops...)
+		return nil, nil, err
 	}
 	s.out.set(in, a)
-	return ir.ErrorAt(s.node, err)
+	ops = append(ops, s.view(a))
+	l, err := s.get(ops, s.prepare)
+	return ops, l, err
 }
 
 // view is the result as the kernel wants it: with all reduced dims there, or none.
@@ -186,7 +188,7 @@ type packedDot struct {
 func (s *dotStep) run(in *instance) error { return ir.ErrorAt(s.node, s.multiply(in)) }
 
 func (s *dotStep) multiply(in *instance) error {
-	ops, err := in.operands(s.args[:2])
+	ops, err := in.operands(s.args[:2], in.ops[:0])
 	if err != nil {
 		return err
 	}

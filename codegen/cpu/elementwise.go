@@ -120,7 +120,7 @@ func (m *Map) launch(ops []*ir.Array) (*grid, error) {
 	if err := m.check(ops); err != nil {
 		return nil, err
 	}
-	g := &grid{layouts: layoutsOf(ops), pool: m.backend.pool}
+	g := &grid{layouts: layoutsOf(ops), pool: m.backend.pool, outs: len(m.prog.Out)}
 	if ops[0].Len() == 0 {
 		return g, nil
 	}
@@ -133,8 +133,27 @@ func (m *Map) launch(ops []*ir.Array) (*grid, error) {
 		return nil, lf.err
 	}
 	g.fn = lf.fn
-	m.cut(g, nest, inner)
+	rowsPer, pieces, piece := m.cut(nest, inner)
+	fillMap(g, m.sizes, nest, inner, rowsPer, pieces, piece)
+	g.rows = mapByRows(*g, m.sizes, nest, inner)
 	return g.ready(), nil
+}
+
+// mapByRows is how a chain cuts the work. Contiguous operands can be cut into rows of any length.
+func mapByRows(g grid, sizes []int, outer kernel.Nest, inner kernel.Axis) *rowwise {
+	if outer == nil {
+		n := inner.Size
+		return &rowwise{outer: kernel.Nest{inner}, sizes: sizes, any: true, cut: func(rows, per int) *grid {
+			g, length := g, n/rows
+			fillMap(&g, sizes, nil, inner, 1, (rows+per-1)/per, per*length)
+			return g.ready()
+		}}
+	}
+	return &rowwise{outer: outer, sizes: sizes, cut: func(_, per int) *grid {
+		g := g
+		fillMap(&g, sizes, outer, inner, per, 1, inner.Size)
+		return g.ready()
+	}}
 }
 
 // plan gives the loops over the operands and the kernel for them.
@@ -239,11 +258,10 @@ const (
 )
 
 // cut divides the work into units: ranges of rows, or pieces of single rows where these are long.
-func (m *Map) cut(g *grid, outer kernel.Nest, inner kernel.Axis) {
-	rows := outer.Len()
-	want := perUnit(m.cost, rows*inner.Size, m.backend.pool.Size())
-	pieces, piece := kernel.Chunks(inner.Size, want, 64)
-	rowsPer := max(1, want/max(inner.Size, 1))
+func (m *Map) cut(outer kernel.Nest, inner kernel.Axis) (rowsPer, pieces, piece int) {
+	want := perUnit(m.cost, outer.Len()*inner.Size, m.backend.pool.Size())
+	pieces, piece = kernel.Chunks(inner.Size, want, 64)
+	rowsPer = max(1, want/max(inner.Size, 1))
 	switch {
 	case outer.Len() > 1 && inner.Size > 2*tileCols && closeAcross(outer, inner):
 		pieces, piece = kernel.Chunks(inner.Size, tileCols, 8)
@@ -251,7 +269,13 @@ func (m *Map) cut(g *grid, outer kernel.Nest, inner kernel.Axis) {
 	case pieces > 1:
 		rowsPer = 1
 	}
-	sizes, k := m.sizes, len(m.sizes)
+	return rowsPer, pieces, piece
+}
+
+// fillMap says what the units of a grid are.
+func fillMap(g *grid, sizes []int, outer kernel.Nest, inner kernel.Axis, rowsPer, pieces, piece int) {
+	rows := outer.Len()
+	k := len(sizes)
 	g.units = (rows + rowsPer - 1) / rowsPer * pieces
 	g.words = mapPtrs + 2*k + 1 // the rank of an empty nest
 	if len(outer) > 0 {

@@ -76,7 +76,7 @@ func (b *Backend) gather(x, index, out *ir.Array, xs, is []int, bound, along int
 	if len(xs) != len(out.Shape) || len(is) != len(out.Shape) {
 		return nil, fmt.Errorf("cpu: gather from shape %v by an index of shape %v into shape %v does not fit", x.Shape, index.Shape, out.Shape)
 	}
-	g := &grid{layouts: layoutsOf([]*ir.Array{x, index, out}), pool: b.pool}
+	g := &grid{layouts: layoutsOf([]*ir.Array{x, index, out}), pool: b.pool, outs: 1}
 	if out.Len() == 0 {
 		return g, nil
 	}

@@ -99,9 +99,11 @@ type grid struct {
 	words int // of the arguments
 	ptr   int // the first of the operands' pointers among them
 	fault int // where the function leaves a fault code
+	outs  int // so many of the last operands are written
 	// fill writes the arguments of a unit; pointers are relative to element 0 of the operands. The memory is zero but for word fault.
 	fill func(u int, args []int64)
-	args []int64 // of all units, where they are few
+	args []int64  // of all units, where they are few
+	rows *rowwise // nil where the work is not by rows
 }
 
 // maxKept bounds the words of arguments that a grid keeps.
@@ -153,7 +155,13 @@ func (g *grid) Run(ctx context.Context, ops ...*ir.Array) error {
 
 // Unit is part of pool.Task.
 func (r *gridRun) Unit(w *pool.Worker, u int) {
-	g := r.grid
+	if f := r.unit(w, u, &r.bases); f != 0 {
+		r.fault.CompareAndSwap(0, f)
+	}
+}
+
+// unit runs unit u on operands at the given addresses and gives the function's fault code.
+func (g *grid) unit(w *pool.Worker, u int, bases *[maxOperands]int64) int64 {
 	args := w.Args(g.words)
 	if g.args != nil {
 		copy(args, g.args[u*g.words:])
@@ -162,10 +170,8 @@ func (r *gridRun) Unit(w *pool.Worker, u int) {
 		g.fill(u, args)
 	}
 	for i := range g.layouts {
-		args[g.ptr+i] += r.bases[i]
+		args[g.ptr+i] += bases[i]
 	}
 	w.Call(g.fn, unsafe.Pointer(&args[0]))
-	if f := args[g.fault]; f != 0 {
-		r.fault.CompareAndSwap(0, f)
-	}
+	return args[g.fault]
 }

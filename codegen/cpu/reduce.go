@@ -249,10 +249,22 @@ func (r *Reduction) rows(p *reducePlan) (*grid, error) {
 		return nil, fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes)
 	}
 	rows := p.kept.Len()
-	per := max(1, perUnit(r.cost, rows*p.reduced.Len(), r.backend.pool.Size())/max(p.reduced.Len(), 1))
 	sizes := r.sizesOf(p.outDType)
-	g := &grid{layouts: p.layouts, fn: f, pool: r.backend.pool, units: (rows + per - 1) / per, words: rowWords(k), ptr: redPtrs, fault: redFault}
-	g.fill = func(u int, args []int64) {
+	g := grid{layouts: p.layouts, fn: f, pool: r.backend.pool, words: rowWords(k), ptr: redPtrs, fault: redFault, outs: 1}
+	cut := func(_, per int) *grid {
+		g := g
+		g.units = (rows + per - 1) / per
+		g.fill = rowsFill(p, redOuter, inner, sizes, per)
+		return g.ready()
+	}
+	g.rows = &rowwise{outer: p.kept, sizes: sizes, cut: cut}
+	return cut(rows, max(1, perUnit(r.cost, rows*p.reduced.Len(), r.backend.pool.Size())/max(p.reduced.Len(), 1))), nil
+}
+
+// rowsFill writes the arguments of units of so many outputs.
+func rowsFill(p *reducePlan, redOuter kernel.Nest, inner kernel.Axis, sizes []int, per int) func(u int, args []int64) {
+	k, rows := p.ins, p.kept.Len()
+	return func(u int, args []int64) {
 		args[redRows] = int64(min(per, rows-u*per))
 		args[redLen] = int64(inner.Size)
 		args[redOuterLen] = int64(redOuter.Len())
@@ -266,7 +278,6 @@ func (r *Reduction) rows(p *reducePlan) (*grid, error) {
 			args[redPtrs+k+1+i] = int64(s * sizes[i])
 		}
 	}
-	return g.ready(), nil
 }
 
 // columns is a reduction that keeps the last dim: pieces of it, and the kept dims before it, are shared out.
@@ -286,7 +297,7 @@ func (r *Reduction) columns(p *reducePlan) (*grid, error) {
 		per = 1
 	}
 	sizes := r.sizesOf(p.outDType)
-	g := &grid{layouts: p.layouts, fn: f, pool: r.backend.pool, units: (rows + per - 1) / per * pieces, words: columnWords(k), ptr: redPtrs, fault: redFault}
+	g := &grid{layouts: p.layouts, fn: f, pool: r.backend.pool, units: (rows + per - 1) / per * pieces, words: columnWords(k), ptr: redPtrs, fault: redFault, outs: 1}
 	g.fill = func(u int, args []int64) {
 		row, from := u/pieces*per, u%pieces*piece
 		args[redRows] = int64(min(per, rows-row))

@@ -27,6 +27,16 @@ type Worker struct {
 	ID    int // 0 for the caller, below Pool.Size
 	stack *jit.Stack
 	args  []int64
+	mem   []byte
+}
+
+// Scratch is memory of n bytes of arbitrary content, aligned to 64, the same at every call.
+func (w *Worker) Scratch(n int) unsafe.Pointer {
+	if len(w.mem) < n+63 {
+		w.mem = make([]byte, n+63)
+	}
+	p := unsafe.Pointer(&w.mem[0])
+	return unsafe.Add(p, -uintptr(p)&63)
 }
 
 // Args is memory for the arguments of Call: n words of arbitrary content, the same at every call.
