@@ -58,7 +58,8 @@ type cellState struct {
 // hold says that an element of a list or dict that is an IR value was copied from a reference, whose memory it shares.
 type hold struct {
 	ref   *refV
-	stamp int // for a reference to a list or dict: of the latest write into its elements
+	stamp int
+	elems bool // only the elements of ref, a list or dict, are shared, not ref itself: the stamp is that of the latest write into one
 	keyed bool
 	key   ir.Datum // keyed: the dict key under which the copy is
 }
@@ -244,7 +245,7 @@ func (l *lowering) checkHolds(c *cell) {
 		return
 	}
 	for _, h := range l.state(c).holds {
-		if l.holdStamp(h.ref) != h.stamp {
+		if l.holdStamp(h) != h.stamp {
 			l.fail(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
 				map[bool]string{true: "list", false: "dict"}[unwrapped(c.t).Kind == ir.KList])
 		}
@@ -269,24 +270,27 @@ func (l *lowering) holdsOf(v value, out []hold) []hold {
 	return out
 }
 
-// holdStamp is the stamp that tells whether what a container holds of r is up to date.
-func (l *lowering) holdStamp(r *refV) int {
-	l.sync(r.cell)
-	return l.holdStampNow(r)
+// holdStamp is the stamp that tells whether what a container holds is up to date.
+func (l *lowering) holdStamp(h hold) int {
+	l.sync(h.ref.cell)
+	return l.holdStampNow(h)
 }
 
 // holdStampNow is holdStamp without looking at mirrors, which may emit code.
-func (l *lowering) holdStampNow(r *refV) int {
-	if t := unwrapped(r.cell.t); t.Kind == ir.KTensor || len(r.path) > 0 {
-		return l.state(r.cell).stamp
+func (l *lowering) holdStampNow(h hold) int {
+	if h.elems {
+		return l.state(h.ref.cell).inner
 	}
-	if t := unwrapped(r.t); t.Kind == ir.KList && !mutable(t.Elems[0]) || t.Kind == ir.KDict && !mutable(t.Elems[1]) {
-		return l.state(r.cell).stamp
-	}
-	return l.state(r.cell).inner
+	return l.state(h.ref.cell).stamp
 }
 
-func (l *lowering) holdOn(r *refV) hold { return hold{ref: r, stamp: l.holdStamp(r)} }
+func (l *lowering) holdOn(r *refV) hold { return l.upToDate(hold{ref: r}) }
+
+// upToDate is the hold with the present stamp.
+func (l *lowering) upToDate(h hold) hold {
+	h.stamp = l.holdStamp(h)
+	return h
+}
 
 // derivedHolds lists what the elements of a list made from r share memory with: that of r's elements.
 func (l *lowering) derivedHolds(r *refV) []hold {
@@ -295,7 +299,7 @@ func (l *lowering) derivedHolds(r *refV) []hold {
 	if _, static := l.state(r.cell).content.(*staticList); static || len(t.Elems) == 0 || !mutable(t.Elems[len(t.Elems)-1]) {
 		return out
 	}
-	return append(out, l.holdOn(r))
+	return append(out, l.upToDate(hold{ref: r, elems: len(r.path) == 0}))
 }
 
 // checkPoison refuses a write whose effect cannot be tracked; where carrying views may help, that is tried first.
@@ -332,7 +336,7 @@ func (l *lowering) writeInner(r *refV) *refV {
 	for _, h := range l.state(r.cell).holds {
 		if h.keyed && r.path[0].name == "key" {
 			if d, ok := r.path[0].args[0].Const(); ok {
-				if ir.DatumEqual(d, h.key) {
+				if ir.DatumEqual(d, h.key) && l.seenBy(h.ref.cell, r.cell) {
 					return h.ref
 				}
 				continue

@@ -73,7 +73,7 @@ type looper struct {
 	mslots map[*cell]*slot
 	stamps map[*cell]int
 	extra  map[*cell]bool
-	kept   map[string][]*refV // per container: memory from before the loop that it may hold at the start of an iteration
+	kept   map[string][]hold // per container: memory from before the loop that it may hold at the start of an iteration
 	atEnd  map[string]*refV
 }
 
@@ -98,7 +98,7 @@ func (l *lowering) loop(spec *loopSpec) {
 			l.frame.vars[name] = l.dummy(t)
 		}
 	}
-	extra, kept := map[*cell]bool{}, map[string][]*refV{}
+	extra, kept := map[*cell]bool{}, map[string][]hold{}
 	for attempt := 0; ; attempt++ {
 		if attempt > maxAttempts {
 			l.fail(spec.pos, "what this loop's variables refer to cannot be worked out; make copies with .clone()")
@@ -307,7 +307,7 @@ func (lp *looper) enterRef(name string, r *refV) value {
 		st := l.copyState(c)
 		st.t = l.state(r.cell).t
 		for _, h := range l.elementHolds(r, nil) {
-			st.holds = append(st.holds, l.holdOn(h.ref))
+			st.holds = append(st.holds, l.upToDate(hold{ref: h.ref, elems: h.elems}))
 		}
 		l.cells[c] = st
 	}
@@ -393,9 +393,6 @@ func (lp *looper) enterMemory() {
 	lp.memory = sortCells(all)
 	holds := map[*cell][]hold{}
 	for _, c := range lp.memory {
-		if p, ok := l.state(c).content.(*pieces); ok {
-			_ = p
-		}
 		l.sync(c)
 		s := l.state(c)
 		lp.mslots[c] = lp.slot(l.asIR(c, s.content), s.t)
@@ -413,7 +410,7 @@ func (lp *looper) enterMemory() {
 		s := l.copyState(c)
 		s.holds = nil
 		for _, h := range holds[c] {
-			s.holds = append(s.holds, hold{ref: h.ref, stamp: l.holdStampNow(h.ref)})
+			s.holds = append(s.holds, hold{ref: h.ref, elems: h.elems, stamp: l.holdStampNow(h)})
 		}
 		l.cells[c] = s
 	}
@@ -423,7 +420,7 @@ func (lp *looper) enterMemory() {
 			s.seen[i] = l.state(m.ref.cell).stamp
 		}
 		for i, h := range s.holds {
-			s.holds[i].stamp = l.holdStampNow(h.ref)
+			s.holds[i].stamp = l.holdStampNow(h)
 		}
 		l.cells[cr.inner] = s
 	}
@@ -705,8 +702,6 @@ func (lp *looper) finish(body *ir.Block, going *slot) {
 // after sets the state behind the loop.
 func (lp *looper) after(endVars map[string]value, endCells map[*cell]cellState) {
 	l := lp.l
-	result := map[*ir.Value]*ir.Value{}
-	_ = result
 	for _, c := range lp.memory {
 		s := l.copyState(c)
 		s.content, s.stamp, s.t = lp.mslots[c].param, l.nextStamp(), lp.mslots[c].t
@@ -757,19 +752,19 @@ func (lp *looper) holdsAfter(holds []hold, endCells map[*cell]cellState) []hold 
 			continue
 		}
 		stamp := -1
-		if end := lp.atStamp(h.ref, endCells); end == h.stamp {
-			stamp = lp.l.holdStampNow(h.ref)
+		if end := lp.atStamp(h, endCells); end == h.stamp {
+			stamp = lp.l.holdStampNow(h)
 		}
-		out = append(out, hold{ref: outside(h.ref), stamp: stamp})
+		out = append(out, hold{ref: outside(h.ref), elems: h.elems, stamp: stamp})
 	}
 	return out
 }
 
 // atStamp is holdStamp in another state.
-func (lp *looper) atStamp(r *refV, cells map[*cell]cellState) int {
+func (lp *looper) atStamp(h hold, cells map[*cell]cellState) int {
 	old := lp.l.cells
 	lp.l.cells = lp.l.snapshotOf(cells)
-	n := lp.l.holdStampNow(r)
+	n := lp.l.holdStampNow(h)
 	lp.l.cells = old
 	return n
 }
@@ -784,12 +779,14 @@ func (lp *looper) enterHolds() {
 	add := func(c *cell, key string) {
 		for _, name := range lp.plan.held[key] {
 			if cr := byName[name]; cr != nil && cr.inner != c {
-				r := &refV{t: cr.pre.t, cell: cr.inner}
-				l.addHolds(c, []hold{{ref: r, stamp: l.holdStampNow(r)}})
+				h := hold{ref: &refV{t: cr.pre.t, cell: cr.inner}}
+				h.stamp = l.holdStampNow(h)
+				l.addHolds(c, []hold{h})
 			}
 		}
-		for _, r := range lp.kept[key] {
-			l.addHolds(c, []hold{{ref: r, stamp: l.holdStampNow(r)}})
+		for _, h := range lp.kept[key] {
+			h.stamp = l.holdStampNow(h)
+			l.addHolds(c, []hold{h})
 		}
 	}
 	for _, c := range lp.memory {
@@ -806,7 +803,7 @@ func (lp *looper) leaveHolds() {
 	find := func(c *cell, key string) {
 		for _, h := range l.state(c).holds {
 			if h.ref.cell.serial <= lp.serial {
-				lp.keep(key, h.ref)
+				lp.keep(key, h)
 				continue
 			}
 			for _, cr := range lp.refs {
@@ -830,13 +827,13 @@ func (lp *looper) leaveHolds() {
 }
 
 // keep takes note that a container holds memory from before the loop.
-func (lp *looper) keep(key string, r *refV) {
+func (lp *looper) keep(key string, h hold) {
 	for _, k := range lp.kept[key] {
-		if k.cell == r.cell && (len(k.path) > 0) == (len(r.path) > 0) {
+		if k.ref.cell == h.ref.cell && (len(k.ref.path) > 0) == (len(h.ref.path) > 0) && k.elems == h.elems {
 			return
 		}
 	}
-	lp.kept[key] = append(lp.kept[key], outside(r))
+	lp.kept[key] = append(lp.kept[key], hold{ref: outside(h.ref), elems: h.elems})
 	lp.again = true
 }
 

@@ -62,7 +62,7 @@ func (l *lowering) tagAppend(c *cell, v value) {
 func (l *lowering) refresh(c *cell) bool {
 	var stale []hold
 	for _, h := range l.state(c).holds {
-		if l.holdStamp(h.ref) != h.stamp {
+		if l.holdStamp(h) != h.stamp {
 			stale = append(stale, h)
 		}
 	}
@@ -97,7 +97,7 @@ func (l *lowering) refresh(c *cell) bool {
 	}
 	s := l.copyState(c)
 	for i, h := range s.holds {
-		s.holds[i].stamp = l.holdStamp(h.ref)
+		s.holds[i].stamp = l.holdStamp(h)
 	}
 	s.stamp = l.nextStamp()
 	l.cells[c] = s
@@ -134,7 +134,7 @@ func (l *lowering) refreshDict(c *cell, stale []hold) bool {
 		s.stamp = l.nextStamp()
 		for i := range s.holds {
 			if s.holds[i].ref == h.ref {
-				s.holds[i].stamp = l.holdStamp(h.ref)
+				s.holds[i].stamp = l.holdStamp(h)
 			}
 		}
 		l.cells[c] = s
