@@ -1,5 +1,5 @@
 // Command mnist trains LeNet eagerly on the MNIST digits of testdata/mnist, reports the accuracy on the test digits, and saves the weights, a fixed
-// batch of test images, and their labels for the tools that follow.
+// batch of test images, and their labels for the tools that follow. With -compare it times that model against the package traced from it.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/gtc-project/gtc/optim"
 	"github.com/gtc-project/gtc/runtime"
 	"github.com/gtc-project/gtc/tensor"
+	"github.com/gtc-project/gtc/trace"
 )
 
 func main() {
@@ -28,19 +29,23 @@ func main() {
 	lr := flag.Float64("lr", 0.04, "learning rate")
 	dir := flag.String("data", "testdata/mnist", "folder with the MNIST npz files")
 	out := flag.String("o", "", "folder to write lenet.safetensors and test.npz to")
+	pkg := flag.String("compare", "", "instead of training: compare the model in the folder of -o with this package, traced from it")
 	flag.Parse()
-	if err := run(*epochs, *batch, *lr, *dir, *out); err != nil {
+	if err := run(*epochs, *batch, *lr, *dir, *out, *pkg); err != nil {
 		fmt.Fprintln(os.Stderr, "mnist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(epochs, batch int, lr float64, dir, out string) error {
-	train, err := data.MNIST(filepath.Join(dir, "mnist-train-10k.npz"))
+func run(epochs, batch int, lr float64, dir, out, pkg string) error {
+	test, err := data.MNIST(filepath.Join(dir, "mnist-test-2k.npz"))
 	if err != nil {
 		return err
 	}
-	test, err := data.MNIST(filepath.Join(dir, "mnist-test-2k.npz"))
+	if pkg != "" {
+		return compare(pkg, filepath.Join(out, "lenet.safetensors"), test)
+	}
+	train, err := data.MNIST(filepath.Join(dir, "mnist-train-10k.npz"))
 	if err != nil {
 		return err
 	}
@@ -64,9 +69,6 @@ func run(epochs, batch int, lr float64, dir, out string) error {
 			return err
 		}
 		fmt.Printf("epoch %d: loss %.4f, test accuracy %.2f %% (%.1f s)\n", epoch+1, loss, 100*acc, time.Since(start).Seconds())
-	}
-	if err := report(model, test); err != nil {
-		return err
 	}
 	if out == "" {
 		return nil
@@ -108,26 +110,61 @@ func accuracy(model *lenet.LeNet, test *data.Dataset) (float64, error) {
 	nn.Eval(model)
 	x := tensor.NoGrad(tensor.FromArray(test.Field("images")))
 	y := tensor.FromArray(test.Field("labels"))
-	return model.Forward(x).ArgMax(1).Eq(y).To(tensor.F32).Mean().Item()
+	return share(model.Forward(x), y)
 }
 
-// report prints the final accuracy and how long eager inference over all test digits takes: the median of several runs, as `gtc bench` gives it.
-func report(model *lenet.LeNet, test *data.Dataset) error {
-	acc, err := accuracy(model, test)
+// share is the share of rows whose largest score is at the label.
+func share(scores, labels *tensor.Tensor) (float64, error) {
+	return scores.ArgMax(1).Eq(labels).To(tensor.F32).Mean().Item()
+}
+
+// compare runs the trained model eagerly and as the package that was traced from it, both in batches of the size that it was traced for, and prints
+// accuracies on all test digits and median times for a batch, measured by turns.
+func compare(pkg, weights string, test *data.Dataset) error {
+	model := lenet.New()
+	if err := nn.Load(model, weights, true); err != nil {
+		return err
+	}
+	nn.Eval(model)
+	program, err := trace.Open(pkg)
 	if err != nil {
 		return err
 	}
-	x := tensor.NoGrad(tensor.FromArray(test.Field("images")))
-	var times []float64
-	for range 7 {
-		start := time.Now()
-		if err := model.Forward(x).Err(); err != nil {
-			return err
+	batch := program.Func.Body.Params[0].Type.Shape()[0]
+	images, labels := tensor.NoGrad(tensor.FromArray(test.Field("images"))), tensor.FromArray(test.Field("labels"))
+	eager := func(x *tensor.Tensor) (*tensor.Tensor, error) { y := model.Forward(x); return y, y.Err() }
+	compiled := func(x *tensor.Tensor) (*tensor.Tensor, error) {
+		out, err := program.Call(context.Background(), x)
+		if err != nil {
+			return nil, err
 		}
-		times = append(times, float64(time.Since(start).Nanoseconds())/1e6)
+		return out[0].(*tensor.Tensor), nil
 	}
-	slices.Sort(times)
-	fmt.Printf("eager: test accuracy %.2f %%, inference over %d digits in %.3f ms\n", 100*acc, test.Len(), times[len(times)/2])
+	var times [2][]float64
+	var right [2]float64
+	rounds := max(15, test.Len()/batch)
+	for round := range rounds {
+		at := round * batch % (test.Len() - batch + 1)
+		x, y := images.Narrow(0, at, batch), labels.Narrow(0, at, batch)
+		for i, forward := range []func(*tensor.Tensor) (*tensor.Tensor, error){eager, compiled} {
+			start := time.Now()
+			scores, err := forward(x)
+			if err != nil {
+				return err
+			}
+			times[i] = append(times[i], float64(time.Since(start).Nanoseconds())/1e6)
+			acc, err := share(scores, y)
+			if err != nil {
+				return err
+			}
+			right[i] += acc / float64(rounds)
+		}
+	}
+	for i, how := range []string{"eager", "compiled"} {
+		slices.Sort(times[i])
+		fmt.Printf("%-8s test accuracy %.2f %%, %.3f ms for a batch of %d\n", how, 100*right[i], times[i][rounds/2], batch)
+	}
+	fmt.Printf("compiled is %.2f times as fast as eager\n", times[0][rounds/2]/times[1][rounds/2])
 	return nil
 }
 
