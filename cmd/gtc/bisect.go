@@ -30,6 +30,9 @@ The tolerances allow for what matrix products and convolutions may differ betwee
 	c.Flags().Float64Var(&tol.Abs, "atol", 1e-5, "absolute difference that is allowed")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuse(cmd, "it compares results, whatever memory they take", "memory-budget"); err != nil {
+			return err
+		}
 		list, err := names.Names()
 		if err != nil {
 			return usageError{err}

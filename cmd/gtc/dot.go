@@ -24,6 +24,9 @@ Without -o, the drawing goes to standard output.`,
 	c.Flags().StringVarP(&d.Output, "output", "o", "", "the file to write")
 	c.Flags().BoolVar(&o.Grad, "grad", false, "draw the gradient")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuse(cmd, "gtc dot only draws", "memory-budget", "arch"); err != nil {
+			return err
+		}
 		if err := d.Check(); err != nil {
 			return usageError{err}
 		}

@@ -20,6 +20,9 @@ func infoCommand() *cobra.Command {
 	o := modelFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuse(cmd, "gtc info only looks", "memory-budget", "arch"); err != nil {
+			return err
+		}
 		info, err := driver.Describe(args[0], o)
 		if err != nil {
 			return err

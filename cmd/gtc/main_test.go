@@ -51,6 +51,8 @@ func TestWrongUsage(t *testing.T) {
 		"compile m.py --emit=exe":       "the forms are package, ir",
 		"compile m.py --emit=package":   "-o FILE",
 		"compile m.py -o net.onnx":      "does not say which form is meant",
+		"dot m.py --arch x86-64-v2":     "gtc dot only draws",
+		"serve m.py --memory-budget 1":  "gtc bench shows it",
 		"run m.py --emulate":            "--emulate goes with --target=cuda",
 		"dot m.py --format gif":         "dot, svg and png",
 		"fmt":                           "a .gtir file is needed",

@@ -39,6 +39,9 @@ the server takes no new calls, and ends when those that are running are done.`,
 	f.IntVar(&so.Concurrent, "concurrent", 0, "calls that compute at the same time; others wait (default: one per processor)")
 	f.DurationVar(&so.Grace, "grace", serve.DefaultGrace, "how long running calls may go on when the server ends")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuse(cmd, "what a call takes depends on its inputs; gtc bench shows it", "memory-budget"); err != nil {
+			return err
+		}
 		if so.Concurrent < 0 || so.Grace < 0 {
 			return usageError{errors.New("--concurrent and --grace must not be negative")}
 		}

@@ -40,7 +40,7 @@ on other inputs, and the traced function must agree. Every input needs --input o
 		if err := refuse(cmd, "a Go function is named by MODEL itself", "entry"); err != nil {
 			return err
 		}
-		if err := refuse(cmd, "gtc trace runs the function in its own program, on the default target", "target", "emulate", "arch", "threads"); err != nil {
+		if err := refuse(cmd, "gtc trace runs the function in its own program, on the default target", "target", "emulate", "arch", "threads", "memory-budget"); err != nil {
 			return err
 		}
 		if output == "" {

@@ -40,7 +40,7 @@ func Bisect(ctx context.Context, path string, o *Options, names []string, tol To
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEngine(o, false)
+	e, err := newEngine(o, true)
 	if err != nil {
 		return nil, err
 	}
