@@ -60,6 +60,7 @@ type Type struct {
 	Ranked bool
 	Dims   []Dim
 	Elems  []Type
+	Names  []string // what a front end calls the elements of a tuple; no part of the type's identity
 }
 
 // The types without parameters.

@@ -217,4 +217,5 @@ type param struct {
 	typ    expr
 	deflt  expr
 	kwOnly bool
+	star   string // "*" or "**" before the name: it takes all further arguments
 }

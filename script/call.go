@@ -47,6 +47,9 @@ func (l *lowering) args(e *callExpr) ([]value, []kwValue) {
 	var kws []kwValue
 	seen := map[string]bool{}
 	for _, k := range e.kws {
+		if k.name == "**" {
+			l.fail(k.pos, "**keywords in a call are only supported in constructors")
+		}
 		if seen[k.name] {
 			l.fail(k.pos, "keyword argument '%s' is specified twice", short(k.name))
 		}
@@ -179,7 +182,7 @@ func (l *lowering) construct(c *classDef, args []value, kws []kwValue, p Pos) va
 
 // inline lowers a call of a function of the script in place.
 func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValue, p Pos) value {
-	l.checkDecorators(def)
+	unused := l.checkDecorators(def)
 	f := &frame{parent: l.frame, def: def, self: self, vars: map[string]value{}, declared: map[string]ir.Type{}, gone: map[string]string{},
 		key: fmt.Sprintf("%s>%d:%d", l.frame.key, p.Line, p.Col), depth: l.frame.depth + 1}
 	for c := l.frame; c != nil; c = c.parent {
@@ -208,12 +211,19 @@ func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValu
 		f.ret = &t
 	}
 	noGrad := l.noGrad
-	l.finish(def.body)
+	if unused {
+		l.do("raise", l.constant("RuntimeError"), l.constant("'"+short(def.name)+"' is marked with @torch.jit.unused: it cannot be called in a script"))
+	} else {
+		l.finish(def.body)
+	}
 	l.noGrad = noGrad
 	l.frame, l.file = caller, f.file
 	l.at(p)
 	ret, ok := f.vars["$ret"]
 	if !ok { // every path raises
+		if f.ret == nil && unused {
+			return l.dummy(ir.AnyTensor)
+		}
 		if f.ret == nil {
 			return l.none()
 		}
@@ -234,18 +244,25 @@ func (l *lowering) inFile(file *File, f func() value) value {
 	return v
 }
 
-func (l *lowering) checkDecorators(def *funcDef) {
+// checkDecorators refuses unknown decorators and reports whether the function is marked as unused: calling it is an error when it runs.
+func (l *lowering) checkDecorators(def *funcDef) (unused bool) {
 	for _, d := range def.decorators {
 		if c, ok := d.(*callExpr); ok {
 			d = c.fn
 		}
 		name := dottedName(d)
+		if path, ok := def.file.dotted(d); ok {
+			name = path
+		}
 		switch name {
-		case "torch.jit.script", "torch.jit.export", "torch.jit.script_method", "staticmethod", "torch.no_grad", "property":
+		case "torch.jit.unused":
+			unused = true
+		case "torch.jit.ignore", "torch.jit.script", "torch.jit.export", "torch.jit.script_method", "staticmethod", "torch.no_grad", "property":
 		default:
 			l.fail(d.at(), "unknown decorator '%s' on function '%s'", short(name), short(def.name))
 		}
 	}
+	return unused
 }
 
 func dottedName(e expr) string {
@@ -271,12 +288,8 @@ func (l *lowering) argument(def *funcDef, prm param, v value, p Pos) value {
 		return l.coerce(v, ir.AnyTensor, p, what)
 	}
 	t := l.annotation(prm.typ)
-	if t.Kind == ir.KFloat {
-		if s, ok := v.(*scalarV); ok && s.t.Kind == ir.KInt {
-			if _, isConst := s.v.Const(); !isConst {
-				return l.coerce(v, t, p, what)
-			}
-		}
+	if r, ok := isTensor(v); ok && t.Kind == ir.KFloat {
+		return scalarOf(l.op("item_float", l.read(r)))
 	}
 	return l.coerce(v, t, p, what)
 }
@@ -284,6 +297,11 @@ func (l *lowering) argument(def *funcDef, prm param, v value, p Pos) value {
 // bindArgs gives one value per parameter (without self).
 func (l *lowering) bindArgs(def *funcDef, isMethod bool, args []value, kws []kwValue, p Pos) []value {
 	params := def.params
+	for _, prm := range params {
+		if prm.star != "" {
+			l.fail(prm.pos, "a parameter %s%s is only supported in constructors: functions take a fixed number of arguments", prm.star, short(prm.name))
+		}
+	}
 	if isMethod {
 		if len(params) == 0 {
 			l.fail(def.pos, "method '%s' needs a parameter self", short(def.name))

@@ -188,6 +188,15 @@ func (l *lowering) attr(e *attrExpr) value {
 		if v := l.classAttr(x.def, e.name); v != nil {
 			return v
 		}
+	case *scalarV:
+		if x.t.Kind == ir.KString { // a device is its name
+			switch e.name {
+			case "type":
+				return x
+			case "index":
+				return l.none()
+			}
+		}
 	}
 	if t, ok := typeOf(x); ok && isOptional(t) {
 		l.fail(e.pos, "'%s' object has no attribute '%s': the value may be None, check that it 'is not None' first", typeName(t), short(e.name))
@@ -732,10 +741,15 @@ func (l *lowering) compareValues(op string, x, y value, p Pos) value {
 }
 
 func (l *lowering) identity(op string, x, y value, p Pos) value {
-	sx, okX := x.(*scalarV)
-	sy, okY := y.(*scalarV)
-	if okX && okY && sx.t.Kind == ir.KBool && sy.t.Kind == ir.KBool {
+	sx, sOkX := x.(*scalarV)
+	sy, sOkY := y.(*scalarV)
+	if sOkX && sOkY && sx.t.Kind == ir.KBool && sy.t.Kind == ir.KBool {
 		return l.scalarBinary(map[string]string{"is": "==", "is not": "!="}[op], sx, sy, p)
+	}
+	tx, okX := x.(*tupleV)
+	ty, okY := y.(*tupleV)
+	if okX && okY && len(tx.names) == 2 && len(ty.names) == 2 && tx.names[0] == enumNames[0] && ty.names[0] == enumNames[0] {
+		return l.equality(map[string]string{"is": "==", "is not": "!="}[op], x, y, p)
 	}
 	l.fail(p, "'%s' is only supported with None", op)
 	return nil

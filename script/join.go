@@ -145,8 +145,23 @@ func (j *joiner) vars(keep func(string) bool) {
 			l.frame.gone[name] = "it is a different module in each branch of the if at line " + fmt.Sprint(l.pos.Line)
 			continue
 		}
+		if _, had := l.frame.vars[name]; !had && !strings.HasPrefix(name, "$") && !unifiable(a, b) {
+			l.frame.gone[name] = fmt.Sprintf("it has type %s in one branch of the if at line %d and type %s in the other: Type mismatch", describe(a), l.pos.Line, describe(b))
+			continue
+		}
 		l.frame.vars[name] = j.value(a, b, name)
 	}
+}
+
+// unifiable reports whether two run-time values may be those of one variable.
+func unifiable(a, b value) bool {
+	t, okT := typeOf(a)
+	u, okU := typeOf(b)
+	if !okT || !okU {
+		return true
+	}
+	_, ok := unify(t, u)
+	return ok
 }
 
 func sortedNames(m map[string]bool) []string {

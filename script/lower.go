@@ -213,7 +213,9 @@ func (l *lowering) valueOf(v *ir.Value, t ir.Type) value {
 		for i, et := range t.Elems {
 			out[i] = l.valueOf(l.op("tuple_get", v, l.int(i)), et)
 		}
-		return l.tuple(out)
+		tup := l.tuple(out)
+		tup.names = t.Names
+		return tup
 	case mutable(t):
 		return l.fresh(v, t)
 	}

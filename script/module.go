@@ -496,7 +496,13 @@ func (l *lowering) classAttr(c *classDef, name string) value {
 	if f == nil {
 		return nil
 	}
-	return l.constantExpr(f.value, name, f.pos)
+	v := l.constantExpr(f.value, name, f.pos)
+	if c.isEnum() {
+		t := l.tuple([]value{l.scalar(name), v})
+		t.names = enumNames
+		return t
+	}
+	return v
 }
 
 // entryClass constructs a module and lowers its forward; the module's weights become inputs behind the arguments.

@@ -151,9 +151,16 @@ func (p *parser) topLevel(f *File) {
 		for _, s := range p.simpleLine() {
 			if a, ok := s.(*assignStmt); ok && a.value != nil {
 				for _, target := range a.targets {
-					if n, ok := target.(*nameExpr); ok {
-						f.consts[n.name] = a.value
+					n, ok := target.(*nameExpr)
+					if !ok {
+						continue
 					}
+					if c := namedTupleCall(n, a.value); c != nil {
+						p.define(f, c.name, c.pos)
+						f.classes[c.name] = c
+						continue
+					}
+					f.consts[n.name] = a.value
 				}
 			} else if e, ok := s.(*exprStmt); ok {
 				if _, doc := e.x.(*strExpr); !doc {
@@ -241,23 +248,31 @@ func (p *parser) def(decorators []expr) *funcDef {
 	seen := map[string]bool{}
 	kwOnly := false
 	for !p.is(")") {
-		if p.accept("*") {
-			if !p.is(",") {
-				p.fail(p.cur().pos, "a parameter *%s is not supported: functions take a fixed number of arguments", short(p.cur().text))
-			}
+		switch {
+		case p.accept("*") && p.is(","):
 			kwOnly = true
-		} else {
+		default:
+			star := ""
+			if prev := p.toks[p.i-1]; prev.text == "*" || p.accept("**") {
+				star = p.toks[p.i-1].text
+				kwOnly = true
+			}
 			prm := p.param(kwOnly)
+			prm.star = star
 			if seen[prm.name] {
 				p.fail(prm.pos, "duplicate argument '%s' in the definition of %s", short(prm.name), short(d.name))
 			}
 			seen[prm.name] = true
-			if n := len(d.params); n > 0 && prm.deflt == nil && d.params[n-1].deflt != nil && !kwOnly {
+			if n := len(d.params); n > 0 && prm.deflt == nil && d.params[n-1].deflt != nil && !kwOnly && star == "" {
 				p.fail(prm.pos, "parameter '%s' without a default follows one with a default", short(prm.name))
 			}
 			d.params = append(d.params, prm)
 		}
-		if !p.accept(",") {
+		more := p.accept(",")
+		if n := len(d.params); n > 0 && d.params[n-1].typ == nil {
+			d.params[n-1].typ = p.typeOn(p.toks[p.i-1].pos.Line)
+		}
+		if !more {
 			break
 		}
 	}
@@ -267,13 +282,19 @@ func (p *parser) def(decorators []expr) *funcDef {
 	}
 	loops := p.loops
 	p.loops = 0
+	header := p.cur().pos.Line
 	d.body = p.block()
 	p.loops = loops
+	last := header
+	if len(d.body) > 0 {
+		last = max(header, d.body[0].at().Line-1)
+	}
+	p.signatureComment(d, header, last)
 	return d
 }
 
 func (p *parser) param(kwOnly bool) param {
-	if p.is("**") || p.is("/") {
+	if p.is("/") {
 		p.fail(p.cur().pos, "'%s' in a parameter list is not supported", p.cur().text)
 	}
 	t := p.name()
@@ -555,6 +576,9 @@ func (p *parser) assignment() stmt {
 		s.targets = append(s.targets, s.value)
 		s.value = p.exprList()
 	}
+	if _, isName := s.targets[0].(*nameExpr); isName && len(s.targets) == 1 {
+		s.typ = p.typeOn(p.toks[p.i-1].pos.Line)
+	}
 	return s
 }
 
@@ -564,23 +588,32 @@ func (p *parser) checkTarget(e expr, tuples bool) {
 	case *nameExpr, *attrExpr, *indexExpr:
 		return
 	case *starExpr:
-		p.fail(e.pos, "a starred assignment target is not supported")
+		p.fail(e.pos, "a starred assignment target must be in a list or tuple")
 	case *tupleExpr:
 		if tuples {
-			for _, x := range e.elems {
-				p.checkTarget(x, true)
-			}
+			p.checkTargets(e.elems)
 			return
 		}
 	case *listExpr:
 		if tuples {
-			for _, x := range e.elems {
-				p.checkTarget(x, true)
-			}
+			p.checkTargets(e.elems)
 			return
 		}
 	}
 	p.fail(e.at(), "cannot assign to this expression")
+}
+
+func (p *parser) checkTargets(elems []expr) {
+	stars := 0
+	for _, x := range elems {
+		if s, ok := x.(*starExpr); ok {
+			if stars++; stars > 1 {
+				p.fail(s.pos, "only one starred expression is allowed in an assignment")
+			}
+			x = s.x
+		}
+		p.checkTarget(x, true)
+	}
 }
 
 // targetList parses the target of a for loop or comprehension.
@@ -614,4 +647,34 @@ func (p *parser) target() expr {
 func parseFloat(s string) float64 {
 	f, _ := strconv.ParseFloat(s, 64)
 	return f
+}
+
+// namedTupleCall is the class that P = namedtuple("P", ["a", "b"]) defines; nil for other values.
+func namedTupleCall(n *nameExpr, e expr) *classDef {
+	call, ok := e.(*callExpr)
+	if !ok || len(call.args) != 2 {
+		return nil
+	}
+	switch dottedName(call.fn) {
+	case "namedtuple", "collections.namedtuple", "NamedTuple", "typing.NamedTuple":
+	default:
+		return nil
+	}
+	list, ok := call.args[1].(*listExpr)
+	if !ok {
+		return nil
+	}
+	c := &classDef{node: n.node, name: n.name, methods: map[string]*funcDef{}, bases: []expr{&nameExpr{n.node, "NamedTuple"}}}
+	for _, el := range list.elems {
+		var typ expr = &nameExpr{node{el.at()}, "Tensor"}
+		if t, ok := el.(*tupleExpr); ok && len(t.elems) == 2 {
+			el, typ = t.elems[0], t.elems[1]
+		}
+		s, ok := el.(*strExpr)
+		if !ok {
+			return nil
+		}
+		c.fields = append(c.fields, &assignStmt{node: s.node, targets: []expr{&nameExpr{s.node, s.v}}, typ: typ})
+	}
+	return c
 }

@@ -270,8 +270,8 @@ func (p *parser) call(fn expr, start Pos) expr {
 	for !p.is(")") {
 		t := p.cur()
 		switch {
-		case p.is("**"):
-			p.fail(t.pos, "**keywords in a call are not supported")
+		case p.accept("**"):
+			c.kws = append(c.kws, keyword{"**", t.pos, p.expr()})
 		case t.kind == tName && p.toks[p.i+1].text == "=" && p.toks[p.i+1].kind == tOp:
 			p.i += 2
 			c.kws = append(c.kws, keyword{t.text, t.pos, p.expr()})
@@ -544,7 +544,12 @@ func (p *parser) dict() expr {
 	d := &dictExpr{}
 	for !p.is("}") {
 		if p.is("**") {
-			p.fail(p.cur().pos, "** in a dict is not supported")
+			at := p.next().pos
+			d.keys, d.values = append(d.keys, &starExpr{node{at}, p.expr()}), append(d.values, nil)
+			if !p.accept(",") {
+				break
+			}
+			continue
 		}
 		k := p.expr()
 		if !p.is(":") {

@@ -37,6 +37,7 @@ type indent struct{ wide, narrow int }
 type source struct {
 	name  string
 	lines []string
+	types map[int]string // types in comments, by line
 }
 
 func newSource(name, text string) *source {
@@ -209,6 +210,8 @@ func (s *scanner) setIndent(in indent) {
 }
 
 func (s *scanner) comment() {
+	start := s.at
+	defer func() { s.file.typeComment(s.line, s.src[start:s.at]) }()
 	for s.at < len(s.src) && s.peek() != '\n' {
 		s.at++
 	}

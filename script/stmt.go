@@ -7,8 +7,11 @@ import (
 	"github.com/gtc-project/gtc/ir"
 )
 
-// endNoGrad is put after the body of a with torch.no_grad() block.
-type endNoGrad struct{ node }
+// endWith is put after the body of a with block; it restores whether gradients are recorded.
+type endWith struct {
+	node
+	noGrad int
+}
 
 // Codes that a loop variable "$cN" holds when its loop is left before its end; a return has codeReturn plus its number.
 const (
@@ -39,10 +42,11 @@ func (l *lowering) block(stmts []stmt) bool {
 				return l.dispatch(rest)
 			}
 		case *withStmt:
+			end := &endWith{s.node, l.noGrad}
 			l.enterWith(s)
-			return l.block(join3(s.body, &endNoGrad{s.node}, rest))
-		case *endNoGrad:
-			l.noGrad--
+			return l.block(join3(s.body, end, rest))
+		case *endWith:
+			l.noGrad = s.noGrad
 		case *returnStmt:
 			l.returns(s)
 			return true
@@ -74,19 +78,40 @@ func (l *lowering) codeVar() string { return fmt.Sprintf("$c%d", l.frame.loop) }
 
 func (l *lowering) enterWith(s *withStmt) {
 	for _, item := range s.items {
-		name := ""
+		call, name := &callExpr{}, ""
 		if c, ok := item.(*callExpr); ok {
-			if t, ok := l.expr(c.fn).(*torchV); ok {
-				name = t.name
+			if path, ok := l.file.dotted(c.fn); ok {
+				call, name = c, path
 			}
 		}
 		switch name {
 		case "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad":
+			l.noGrad++
+		case "torch.enable_grad", "torch.autograd.enable_grad":
+			l.noGrad = 0
+		case "torch.set_grad_enabled", "torch.autograd.set_grad_enabled":
+			l.setGradEnabled(call)
+		case "torch.autograd.profiler.record_function", "torch.profiler.record_function":
+			l.args(call)
 		default:
-			l.fail(item.at(), "only 'with torch.no_grad():' is supported")
+			l.fail(item.at(), "only torch.no_grad(), enable_grad(), set_grad_enabled() and record_function() are supported in a 'with'")
 		}
 	}
-	l.noGrad++
+}
+
+func (l *lowering) setGradEnabled(call *callExpr) {
+	if len(call.args) == 1 {
+		if s, ok := l.expr(call.args[0]).(*scalarV); ok {
+			if on, isConst := s.v.Const(); isConst && s.t.Kind == ir.KBool {
+				l.noGrad++
+				if on.(bool) {
+					l.noGrad = 0
+				}
+				return
+			}
+		}
+	}
+	l.fail(call.pos, "torch.set_grad_enabled() takes a constant: True or False")
 }
 
 // hasExit reports whether statements hold a return, or a break or continue of the loop around them.
@@ -614,9 +639,38 @@ func (l *lowering) assign(target expr, v value) {
 }
 
 func (l *lowering) unpack(targets []expr, v value, p Pos) {
+	for i, t := range targets {
+		if star, ok := t.(*starExpr); ok {
+			l.unpackStar(targets, i, star, v, p)
+			return
+		}
+	}
 	elems := l.unpacked(v, len(targets), p)
 	for i, t := range targets {
 		l.assign(t, elems[i])
+	}
+}
+
+// unpackStar gives the target with the star at index i what the others leave.
+func (l *lowering) unpackStar(targets []expr, i int, star *starExpr, v value, p Pos) {
+	elems, ok := l.unrolled(v, nil)
+	if !ok {
+		l.fail(p, "only a tuple, or a list whose length is known here, can be unpacked with *")
+	}
+	rest := len(elems) - (len(targets) - 1)
+	if rest < 0 {
+		l.fail(p, "cannot unpack a tuple of %d elements into at least %d values", len(elems), len(targets)-1)
+	}
+	for k, t := range targets[:i] {
+		l.assign(t, elems[k])
+	}
+	var middle value = l.tuple(append([]value{}, elems[i:i+rest]...))
+	if _, isList := v.(*refV); isList {
+		middle = l.listOf(append([]value{}, elems[i:i+rest]...), nil)
+	}
+	l.assign(star.x, middle)
+	for k, t := range targets[i+1:] {
+		l.assign(t, elems[i+rest+k])
 	}
 }
 
@@ -830,6 +884,8 @@ func collectTargets(e expr, out map[string]bool) {
 	switch e := e.(type) {
 	case *nameExpr:
 		out[e.name] = true
+	case *starExpr:
+		collectTargets(e.x, out)
 	case *tupleExpr:
 		for _, x := range e.elems {
 			collectTargets(x, out)

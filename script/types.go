@@ -112,7 +112,7 @@ func unify(t, u ir.Type) (r ir.Type, ok bool) {
 	case t.Kind == ir.KTensor:
 		return ir.AnyTensor, true
 	}
-	r = ir.Type{Kind: t.Kind, Elems: make([]ir.Type, len(t.Elems))}
+	r = ir.Type{Kind: t.Kind, Elems: make([]ir.Type, len(t.Elems)), Names: t.Names}
 	for i := range t.Elems {
 		a, b := t.Elems[i], u.Elems[i]
 		switch {
@@ -157,6 +157,9 @@ func (f *File) annotation(e expr) ir.Type {
 		}
 		if c := f.classes[e.name]; c != nil && c.isNamedTuple() {
 			return f.namedTupleType(c)
+		}
+		if c := f.classes[e.name]; c != nil && c.isEnum() {
+			return f.enumType(c)
 		}
 		panic(f.src.errorf(e.pos, "unknown type name '%s' in an annotation", short(e.name)))
 	case *attrExpr:
@@ -249,22 +252,48 @@ func (f *File) generic(e *indexExpr) ir.Type {
 	panic(f.src.errorf(e.pos, "unknown type '%s' in an annotation", short(name)))
 }
 
-func (c *classDef) isNamedTuple() bool {
+func (c *classDef) isNamedTuple() bool { return c.hasBase("NamedTuple") }
+
+func (c *classDef) isEnum() bool { return c.hasBase("Enum") }
+
+func (c *classDef) hasBase(name string) bool {
 	for _, b := range c.bases {
 		switch b := b.(type) {
 		case *nameExpr:
-			return b.name == "NamedTuple"
+			return b.name == name
 		case *attrExpr:
-			return b.name == "NamedTuple"
+			return b.name == name
 		}
 	}
 	return false
+}
+
+// enumNames are the fields of a member of an Enum, which is a named tuple.
+var enumNames = []string{"name", "value"}
+
+// enumType is the type of an Enum's members.
+func (f *File) enumType(c *classDef) ir.Type {
+	t := ir.Type{Kind: ir.KTuple, Elems: []ir.Type{ir.Str, ir.Int}, Names: enumNames}
+	if len(c.fields) > 0 {
+		switch c.fields[0].value.(type) {
+		case *strExpr:
+			t.Elems[1] = ir.Str
+		case *floatExpr:
+			t.Elems[1] = ir.Float
+		case *constExpr:
+			t.Elems[1] = ir.BoolT
+		}
+	}
+	return t
 }
 
 func (f *File) namedTupleType(c *classDef) ir.Type {
 	t := ir.Type{Kind: ir.KTuple}
 	for _, a := range c.fields {
 		t.Elems = append(t.Elems, f.annotation(a.typ))
+		if n, ok := a.targets[0].(*nameExpr); ok {
+			t.Names = append(t.Names, n.name)
+		}
 	}
 	return t
 }

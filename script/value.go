@@ -77,7 +77,7 @@ func typeOf(v value) (ir.Type, bool) {
 	case *refV:
 		return v.t, true
 	case *tupleV:
-		t := ir.Type{Kind: ir.KTuple, Elems: make([]ir.Type, len(v.elems))}
+		t := ir.Type{Kind: ir.KTuple, Elems: make([]ir.Type, len(v.elems)), Names: v.names}
 		for i, e := range v.elems {
 			et, ok := typeOf(e)
 			if !ok {
