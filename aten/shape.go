@@ -448,10 +448,16 @@ func expandTo(b *ir.Builder, x *ir.Value, size []int) *ir.Value {
 func joins() {
 	for _, name := range []string{"cat", "concat", "concatenate"} {
 		def(Torch, name+"(Tensor[] tensors, int dim=0) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+			if t, ok := grownList(args[0]); ok && t.Rank() > 0 {
+				return one(catList(b, args[0], t, constInt(b, args[1])))
+			}
 			return one(cat(b, listElems(b, args[0]), constInt(b, args[1])))
 		})
 	}
 	def(Torch, "stack(Tensor[] tensors, int dim=0) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		if t, ok := grownList(args[0]); ok && t.Rank() > 0 {
+			return one(stackList(b, args[0], t, constInt(b, args[1])))
+		}
 		return one(stack(b, listElems(b, args[0]), constInt(b, args[1])))
 	})
 	for _, v := range []struct {
@@ -541,6 +547,51 @@ func cat(b *ir.Builder, xs []*ir.Value, dim int) *ir.Value {
 		}
 	}
 	return concat(b, dim, parts...)
+}
+
+// grownList reports whether v is a list of tensors of one known type whose length is not known, such as a loop makes.
+func grownList(v *ir.Value) (elem ir.Type, ok bool) {
+	if _, known := v.Const(); known || v.Type.Kind != ir.KList || v.Def != nil && v.Def.Op == ir.OpList {
+		return elem, false
+	}
+	elem = v.Type.Elems[0]
+	return elem, elem.IsTensor() && elem.Static()
+}
+
+// catList is cat for a grownList.
+func catList(b *ir.Builder, list *ir.Value, elem ir.Type, dim int) *ir.Value {
+	dim = wrapDim(b, dim, elem.Rank())
+	sizes := make([]*ir.Value, elem.Rank())
+	for i, n := range elem.Shape() {
+		sizes[i] = b.Int(n)
+	}
+	sizes[dim] = b.Op("py_mul", b.Op("list_len", list), sizes[dim])
+	return b.Op("reshape", b.Op("concat", list, b.Int(dim)), b.List(sizes...))
+}
+
+// stackList is stack for a grownList of tensors with dims.
+func stackList(b *ir.Builder, list *ir.Value, elem ir.Type, dim int) *ir.Value {
+	r := elem.Rank()
+	dim = wrapDim(b, dim, r+1)
+	sizes := []*ir.Value{b.Op("list_len", list)}
+	for _, n := range elem.Shape() {
+		sizes = append(sizes, b.Int(n))
+	}
+	y := b.Op("reshape", b.Op("concat", list, b.Int(0)), b.List(sizes...))
+	if dim == 0 {
+		return y
+	}
+	var order []int
+	for i := 1; i <= r; i++ {
+		if len(order) == dim {
+			order = append(order, 0)
+		}
+		order = append(order, i)
+	}
+	if dim == r {
+		order = append(order, 0)
+	}
+	return b.Op("permute", y, b.Ints(order...))
 }
 
 func stack(b *ir.Builder, xs []*ir.Value, dim int) *ir.Value {

@@ -74,6 +74,43 @@ func tooLarge(d ir.Datum) bool {
 // rewrite gives a simpler value for what a node computes from args, or nil. It must be exact to the last bit.
 type rewrite func(s *specialiser, n *ir.Node, a []*ir.Value) *ir.Value
 
+// listLen is the length of a list, where it is known: also of one that a loop with a known number of trips appends to in every trip.
+func (s *specialiser) listLen(v *ir.Value) (int, bool) {
+	more := 0
+	for {
+		if es, ok := s.elems(v); ok {
+			return len(es) + more, true
+		}
+		switch {
+		case v.Def == nil:
+			return 0, false
+		case v.Def.Op.Name == "list_append":
+			more++
+			v = v.Def.Args[0]
+		case v.Def.Op == ir.OpFor:
+			trip, known := constInt(v.Def.Args[0])
+			per, grows := appendsPerTrip(v)
+			if !known || !grows {
+				return 0, false
+			}
+			more += max(trip, 0) * per
+			v = v.Def.Args[v.Index+1]
+		default:
+			return 0, false
+		}
+	}
+}
+
+// appendsPerTrip is how often every trip of a for appends to the list that is its result v, if it does nothing else to it.
+func appendsPerTrip(v *ir.Value) (n int, ok bool) {
+	body := v.Def.Blocks[0]
+	y := body.Nodes[len(body.Nodes)-1].Args[v.Index]
+	for ; y.Def != nil && y.Def.Op.Name == "list_append"; n++ {
+		y = y.Def.Args[0]
+	}
+	return n, y == body.Params[v.Index+1]
+}
+
 // simplify applies the rewrites of an op.
 func (s *specialiser) simplify(n *ir.Node, args []*ir.Value) *ir.Value {
 	if len(n.Results) != 1 {
@@ -145,8 +182,8 @@ func init() {
 		"list_get":  {func(s *specialiser, n *ir.Node, a []*ir.Value) *ir.Value { return elemOf(a[0], ir.OpList, a[1]) }},
 		"tuple_get": {func(s *specialiser, n *ir.Node, a []*ir.Value) *ir.Value { return elemOf(a[0], ir.OpTuple, a[1]) }},
 		"list_len": {func(s *specialiser, n *ir.Node, a []*ir.Value) *ir.Value {
-			if es, ok := s.elems(a[0]); ok {
-				return s.constant(int64(len(es)))
+			if k, ok := s.listLen(a[0]); ok {
+				return s.constant(int64(k))
 			}
 			return nil
 		}},

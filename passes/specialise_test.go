@@ -159,3 +159,24 @@ func TestSpecialiseEndsOnEndlessLoops(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, left(s), "while")
 }
+
+// A list that a loop appends to in every trip has a length that is known, and what is stacked from it has sizes.
+func TestLengthOfGrownLists(t *testing.T) {
+	f := ir.NewFunc("f")
+	x := ir.NewArray(dtype.F32, 3)
+	require.NoError(t, ir.Try(func() {
+		b := ir.NewBuilder(f)
+		p := f.Param("x", x.Type())
+		list := ir.ListOf(ir.AnyTensor)
+		r := b.For(b.Int(300), []*ir.Value{p, b.Const(ir.NewList())}, []ir.Type{ir.AnyTensor, list}, func(_ *ir.Value, c []*ir.Value) []*ir.Value {
+			y := b.Op("neg", c[0])
+			return []*ir.Value{y, b.Op("list_append", c[1], y)}
+		})
+		b.Return(b.Aten("stack", []ir.Type{ir.AnyTensor}, r[1], b.Int(1))[0], b.Aten("cat", []ir.Type{ir.AnyTensor}, r[1], b.Int(0))[0])
+	}))
+	g, err := passes.Specialise(f, []ir.Datum{x})
+	require.NoError(t, err)
+	types := g.ResultTypes()
+	require.Equal(t, "tensor<f32[3,300]>", types[0].String())
+	require.Equal(t, "tensor<f32[900]>", types[1].String())
+}

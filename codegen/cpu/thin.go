@@ -20,7 +20,7 @@ import (
 const (
 	thinRows  = 8 // at most so many rows on the thin side
 	thinLanes = 8
-	thinTile  = 4 // rows of the thick side at a time
+	thinTile  = 8 // sums at a time: that many rows of the thick side, or half of them for two rows of the thin side
 )
 
 // thin reports whether a product takes this way; it depends on the shape alone.
@@ -54,8 +54,9 @@ func (c *Dot) sides() (thin, thick *side, few int) {
 
 // prepareThin compiles what runThin needs.
 func (c *Dot) prepareThin(x, y *ir.Array) (err error) {
-	_, thick, few := c.sides()
-	key, text := gemmKey{thinName, thick.dtype, 0}, func() string { return thinText(c.backend, thick.dtype, c.compute) }
+	thin, thick, few := c.sides()
+	pair := min(thin.n, 2)
+	key, text := gemmKey{thinName, thick.dtype, -pair}, func() string { return thinText(c.backend, thick.dtype, c.compute, pair) }
 	if !thick.unitK {
 		key, text = gemmKey{thinName, c.compute, thick.panel}, func() string { return thinPanelText(c.backend, c.compute) }
 	}
@@ -149,59 +150,76 @@ func newThin(b *Backend, compute dtype.DType) (*module, *thinCode) {
 		thick: ptr(thinThick), table: ptr(thinTable), out: ptr(thinOut), stepN: w(thinStepN), stepM: w(thinStepM), panelK: w(thinPanelK)}
 }
 
-// thinText is the kernel for a thick side that is contiguous along k: vectors run along k.
-func thinText(b *Backend, mem, compute dtype.DType) string {
+// thinText is the kernel for a thick side that is contiguous along k: vectors run along k. It takes pair rows of the thin side at a time; where one is
+// missing, the last is computed again.
+func thinText(b *Backend, mem, compute dtype.DType, pair int) string {
 	mod, c := newThin(b, compute)
 	size, msize := compute.Size(), mem.Size()
 	l := &lanes{fn: c.fn, w: thinLanes}
 	one := &lanes{fn: c.fn, w: 1}
 	vt := wide(regType(compute), thinLanes)
-	var acc [thinTile]variable
+	tile := thinTile / pair
+	acc := make([][]variable, tile)
 	for i := range acc {
-		acc[i] = c.newVar(constant.NewZeroInitializer(vt))
+		for range pair {
+			acc[i] = append(acc[i], c.newVar(constant.NewZeroInitializer(vt)))
+		}
+	}
+	each := func(f func(i, s int)) {
+		for i := range tile {
+			for s := range pair {
+				f(i, s)
+			}
+		}
 	}
 	spill := c.scratch(regType(compute), thinTile*thinLanes)
+	spilled := func(i, s int) value.Value { return c.at(spill, ci((i*pair+s)*thinLanes*size)) }
 	most := c.b.NewAnd(c.k, ci(-thinLanes))
-	c.loop(ci(0), c.count, ci(thinTile), func(j value.Value) {
-		var row, to [thinTile]value.Value
+	c.loop(ci(0), c.count, ci(tile), func(j value.Value) {
+		row, to := make([]value.Value, tile), make([]value.Value, tile)
 		for i := range row {
 			r := c.min(c.add(j, ci(i)), c.sub(c.count, ci(1))) // past the end the last row is computed again
 			row[i] = c.at(c.thick, c.load(i64, c.at(c.table, c.mul(r, ci(8))), 8))
 			to[i] = c.at(c.out, c.mul(r, c.stepN))
 		}
-		c.loop(ci(0), c.few, ci(1), func(s value.Value) {
-			x := c.at(c.small, c.mul(c.mul(s, c.k), ci(size)))
-			for i := range acc {
-				acc[i].set(constant.NewZeroInitializer(vt))
+		c.loop(ci(0), c.few, ci(pair), func(s0 value.Value) {
+			x, step := make([]value.Value, pair), make([]value.Value, pair)
+			for s := range x {
+				r := c.min(c.add(s0, ci(s)), c.sub(c.few, ci(1)))
+				x[s] = c.at(c.small, c.mul(c.mul(r, c.k), ci(size)))
+				step[s] = c.mul(r, c.stepM)
 			}
+			each(func(i, s int) { acc[i][s].set(constant.NewZeroInitializer(vt)) })
 			c.loop(ci(0), most, ci(thinLanes), func(k value.Value) {
-				v := c.load(vt, c.at(x, c.mul(k, ci(size))), size)
-				for i := range acc {
+				v := make([]value.Value, pair)
+				for s := range v {
+					v[s] = c.load(vt, c.at(x[s], c.mul(k, ci(size))), size)
+				}
+				for i := range tile {
 					y := l.fromMem(mem, c.load(wide(memType(mem), thinLanes), c.at(row[i], c.mul(k, ci(msize))), msize))
-					acc[i].set(c.mulAdd(c.shape, v, y, acc[i].get()))
+					for s := range pair {
+						acc[i][s].set(c.mulAdd(c.shape, v[s], y, acc[i][s].get()))
+					}
 				}
 			})
 			c.when(c.less(most, c.k), func() {
-				for i := range acc {
-					c.store(acc[i].get(), c.at(spill, ci(i*thinLanes*size)), size)
-				}
+				each(func(i, s int) { c.store(acc[i][s].get(), spilled(i, s), size) })
 				c.loop(most, c.k, ci(1), func(k value.Value) {
-					v := c.load(regType(compute), c.at(x, c.mul(k, ci(size))), size)
-					for i := range acc {
-						p := c.at(spill, c.add(ci(i*thinLanes*size), c.mul(c.sub(k, most), ci(size))))
+					lane := c.mul(c.sub(k, most), ci(size))
+					each(func(i, s int) {
+						v := c.load(regType(compute), c.at(x[s], c.mul(k, ci(size))), size)
 						y := one.fromMem(mem, c.load(memType(mem), c.at(row[i], c.mul(k, ci(msize))), msize))
+						p := c.at(spilled(i, s), lane)
 						c.store(c.mulAdd(c.shape, v, y, c.load(regType(compute), p, size)), p, size)
-					}
+					})
 				})
-				for i := range acc {
-					acc[i].set(c.load(vt, c.at(spill, ci(i*thinLanes*size)), size))
-				}
+				each(func(i, s int) { acc[i][s].set(c.load(vt, spilled(i, s), size)) })
 			}, nil)
 			add := reducer{Sum, compute}
-			for i := range acc {
-				sum := add.tree(c.fn, state{acc[i].get()}, thinLanes)
-				c.store(sum[0], c.at(to[i], c.mul(s, c.stepM)), size)
-			}
+			each(func(i, s int) {
+				sum := add.tree(c.fn, state{acc[i][s].get()}, thinLanes)
+				c.store(sum[0], c.at(to[i], step[s]), size)
+			})
 		})
 	})
 	c.done(nil)
