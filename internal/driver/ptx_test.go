@@ -47,6 +47,10 @@ func TestEmitPTX(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, check.Check(text))
 	require.Contains(t, text, ".target sm_90a")
+	text, err = emitPTX(t, Options{Entry: "forward", Input: []string{"x=f32[4,8]", "w=f32[8,3]"}, Grad: true})
+	require.NoError(t, err)
+	require.NoError(t, check.Check(text))
+	require.Contains(t, text, "ct0") // the cotangent is an input
 }
 
 // What cannot become PTX is an error that says why.
