@@ -19,7 +19,8 @@ func compileCommand() *cobra.Command {
   asm      the same as assembly text                                                     .s
   obj      the same as an object file                                                    .o
   ptx      the kernels of the cuda target as PTX text                                    .ptx
-  go       a Go package that embeds the model and calls it by a typed function           .go
+  go       a Go file that embeds the model, with a typed function named after the
+           entry, or after the file where the entry is forward                          .go
 
 llvm, asm, obj, ptx and go need a signature: --input NAME=f32[8,16] for every tensor, or --inputs FILE.npz. In text, comments say which node runs
 which kernel. Without -o, text goes to standard output.

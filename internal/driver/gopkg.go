@@ -37,6 +37,9 @@ type goValue struct{ Name, Type, IR string }
 func (m *Model) writeGo(output string, f *ir.Func) error {
 	base := strings.TrimSuffix(filepath.Base(output), ".go")
 	g := goFunc{Package: goPackage(output), Source: filepath.Base(m.Path), Embed: base + ".gtc", Entry: f.Name, Func: exportedName(f.Name)}
+	if f.Name == "forward" { // which says nothing
+		g.Func = exportedName(base)
+	}
 	g.Var = goIdent(base) + "Package"
 	if m.Updated > 0 {
 		return fmt.Errorf("--emit=go: the model updates buffers (--train); a Go package holds fixed weights only")
