@@ -183,10 +183,11 @@ func packText(from, to dtype.DType, rows int) string {
 			for r := range row {
 				row[r] = p.row(i, r)
 			}
-			done := f.newVar(ci(0))
-			done.set(ci(0))
-			f.when(f.b.NewICmp(enum.IPredNE, unitK, ci(0)), func() { done.set(p.byBlock(row, to)) }, nil)
-			p.byElement(row, to, done.get())
+			f.when(f.b.NewICmp(enum.IPredNE, unitK, ci(0)), func() {
+				p.byElement(row, to, p.byBlock(row, to))
+			}, func() {
+				p.byGroup(row, to)
+			})
 		})
 	})
 	f.done(nil)
@@ -253,6 +254,42 @@ func (p *packCode) byBlock(row []value.Value, to value.Value) value.Value {
 			}
 		}
 		return p.add(k, ci(w))
+	})
+}
+
+// packGroup is how many rows byGroup looks at together.
+const packGroup = 4
+
+// byGroup copies groups of rows that lie next to each other at once, as most are where the rows are the places of an image.
+func (p *packCode) byGroup(row []value.Value, to value.Value) {
+	near := make([]value.Value, len(row)/packGroup)
+	for g := range near {
+		for r := 1; r < packGroup; r++ {
+			here := p.b.NewICmp(enum.IPredEQ, row[g*packGroup+r], p.at(row[g*packGroup], ci(r*p.from.Size())))
+			if near[g] == nil {
+				near[g] = here
+			} else {
+				near[g] = p.b.NewAnd(near[g], here)
+			}
+		}
+	}
+	single := func(rows []value.Value, first int, off, line value.Value) {
+		for r, base := range rows {
+			p.store(p.widened(1, p.at(base, off)), p.at(line, ci((first+r)*p.to.Size())), p.to.Size())
+		}
+	}
+	p.loop(ci(0), p.k, ci(1), func(k value.Value) {
+		off, line := p.kOffset(k), p.line(to, k)
+		for g, c := range near {
+			first := g * packGroup
+			p.when(c, func() {
+				p.store(p.widened(packGroup, p.at(row[first], off)), p.at(line, ci(first*p.to.Size())), p.to.Size())
+			}, func() {
+				single(row[first:first+packGroup], first, off, line)
+			})
+		}
+		rest := len(near) * packGroup
+		single(row[rest:], rest, off, line)
 	})
 }
 
