@@ -1,6 +1,7 @@
 package passes
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -69,4 +70,26 @@ func TestCompileForgetsDetach(t *testing.T) {
 	g, err := Compile(f, []ir.Datum{ir.NewArray(dtype.F32, 4)}, nil, Options{Verify: true})
 	require.NoError(t, err)
 	require.Len(t, g.Body.Nodes, 2, g.String())
+}
+
+// A gradient computes only what is wanted of it, and the choice is part of the key.
+func TestResolverLeavesOutUnwantedGradients(t *testing.T) {
+	r := NewResolver()
+	x := ir.NewArray(dtype.F32, 3)
+	want := func(types ...ir.Type) *ir.Func {
+		call := &ir.Node{Op: ir.OpVjp, Attrs: ir.Attrs{Callee: "mul.Tensor", Order: 1, Count: 2}}
+		for _, typ := range types {
+			call.Results = append(call.Results, &ir.Value{Type: typ})
+		}
+		f, err := r.Resolve(call, []ir.Datum{x, x, x})
+		require.NoError(t, err)
+		return f
+	}
+	both, first := want(ir.Any, ir.Any), want(ir.Any, ir.NoneT)
+	products := func(f *ir.Func) int { return strings.Count(f.String(), "mul(") }
+	require.Equal(t, 2, products(both))
+	require.Equal(t, 1, products(first))
+	require.Equal(t, ir.NoneT, first.Returns()[1].Type)
+	require.Same(t, both, want(), "no choice means all")
+	require.Same(t, first, want(ir.Any, ir.NoneT))
 }

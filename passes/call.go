@@ -142,8 +142,9 @@ func lookupCall(callee string, operands int) (*aten.Fn, error) {
 }
 
 // expandCall builds the meaning of a call of fn (order 0) or of its gradient (see ir.OpVjp) as a function. Its parameters are the operands;
-// what is known of them is built into the body. It fails with ir.ErrNeedsTypes where too little is known.
-func expandCall(fn *aten.Fn, order int, ops []operand) (*ir.Func, error) {
+// what is known of them is built into the body. Of a gradient, results has the results that are wanted, None being the type of the others; nil
+// wants all. It fails with ir.ErrNeedsTypes where too little is known.
+func expandCall(fn *aten.Fn, order int, ops []operand, results []*ir.Value) (*ir.Func, error) {
 	f := ir.NewFunc(fn.Name)
 	b := ir.NewBuilder(f)
 	err := ir.Try(func() {
@@ -163,8 +164,12 @@ func expandCall(fn *aten.Fn, order int, ops []operand) (*ir.Func, error) {
 	if order == 0 && len(ops) != len(fn.Params) {
 		return nil, fmt.Errorf("aten.%s takes %d operands, got %d", fn.Name, len(fn.Params), len(ops))
 	}
-	for range order {
-		if f, err = vjp(f, ops); err != nil {
+	for k := range order {
+		wanted := func(i int) bool { return true } // of inner gradients only what the outer ones read is computed anyway
+		if k == order-1 {
+			wanted = func(i int) bool { return i >= len(results) || results[i].Type.Kind != ir.KNone }
+		}
+		if f, err = vjp(f, ops, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -172,8 +177,8 @@ func expandCall(fn *aten.Fn, order int, ops []operand) (*ir.Func, error) {
 }
 
 // vjp is the gradient of f in the convention of ir.OpVjp: its parameters are those of f and then one cotangent per result of f, of which ops
-// says what is known; its results are one gradient per parameter of f, None where there is none.
-func vjp(f *ir.Func, ops []operand) (*ir.Func, error) {
+// says what is known; its results are one gradient per parameter of f, None where there is none or it is not wanted.
+func vjp(f *ir.Func, ops []operand, wanted func(param int) bool) (*ir.Func, error) {
 	n, results := len(f.Body.Params), len(f.Returns())
 	if len(ops) < n+results {
 		return nil, fmt.Errorf("vjp of %s: %d operands, expected %d and %d cotangents", f.Name, len(ops), n, results)
@@ -181,7 +186,9 @@ func vjp(f *ir.Func, ops []operand) (*ir.Func, error) {
 	cts := ops[n : n+results]
 	o := autograd.Options{NoPrimal: true, NoneForZero: true, Cotangents: make([]bool, results)}
 	for i := range n {
-		o.Wrt = append(o.Wrt, i)
+		if wanted(i) {
+			o.Wrt = append(o.Wrt, i)
+		}
 	}
 	for i, ct := range cts {
 		o.Cotangents[i] = !ct.isNone()
@@ -203,7 +210,16 @@ func vjp(f *ir.Func, ops []operand) (*ir.Func, error) {
 				pass = append(pass, p)
 			}
 		}
-		b.Return(b.Inline(g, pass)...)
+		grads := b.Inline(g, pass)
+		all := make([]*ir.Value, n)
+		for i := range all {
+			if wanted(i) {
+				all[i], grads = grads[0], grads[1:]
+			} else {
+				all[i] = b.None()
+			}
+		}
+		b.Return(all...)
 	})
 	return w, err
 }

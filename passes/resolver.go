@@ -35,7 +35,8 @@ const maxExpansions = 1 << 14
 // NewResolver makes an empty Resolver.
 func NewResolver() *Resolver { return &Resolver{cache: map[string]*expansion{}, limit: maxExpansions} }
 
-// Resolve is what ir.Evaluator.Resolve needs: a function of n's operands that computes n's results for operands of the types of args.
+// Resolve is what ir.Evaluator.Resolve needs: a function of n's operands that computes n's results for operands of the types of args. Gradients
+// that a vjp node's results say nobody wants (their type is None) are not computed.
 func (r *Resolver) Resolve(n *ir.Node, args []ir.Datum) (*ir.Func, error) {
 	fn, err := lookupCall(n.Attrs.Callee, len(args))
 	if err != nil {
@@ -43,11 +44,13 @@ func (r *Resolver) Resolve(n *ir.Node, args []ir.Datum) (*ir.Func, error) {
 	}
 	var buf [256]byte
 	order := 0
+	var unwanted []*ir.Value
 	if n.Op == ir.OpVjp {
-		order = n.Attrs.Order
+		order, unwanted = n.Attrs.Order, n.Results
 	}
 	for _, scalars := range []bool{true, false} {
 		key := appendSignature(buf[:0], fn, order, args, scalars)
+		key = appendUnwanted(key, unwanted)
 		if e := r.find(key); e != nil {
 			if e.f != nil {
 				return e.f, nil
@@ -58,7 +61,7 @@ func (r *Resolver) Resolve(n *ir.Node, args []ir.Datum) (*ir.Func, error) {
 		for i, a := range args {
 			ops[i] = operandOfDatum(a, scalars && isScalar(fn, i))
 		}
-		f, err := expandCall(fn, order, ops)
+		f, err := expandCall(fn, order, ops, n.Results)
 		if needsTypes(err) && scalars {
 			r.keep(key, nil)
 			continue
@@ -133,6 +136,16 @@ func appendSignature(key []byte, fn *aten.Fn, order int, args []ir.Datum, scalar
 	return key
 }
 
+// appendUnwanted writes which results nobody wants, if any.
+func appendUnwanted(key []byte, results []*ir.Value) []byte {
+	for i, r := range results {
+		if r.Type.Kind == ir.KNone {
+			key = binary.AppendUvarint(append(key, tagUnwanted), uint64(i))
+		}
+	}
+	return key
+}
+
 // Tags of signatures; every datum starts with one, and all but the tags of kinds say how long they are.
 const (
 	tagKindInt byte = iota + 1
@@ -149,6 +162,7 @@ const (
 	tagList
 	tagTuple
 	tagDict
+	tagUnwanted
 )
 
 func scalarKind(d ir.Datum) byte {

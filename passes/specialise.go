@@ -455,7 +455,7 @@ func (s *specialiser) gradient(n *ir.Node, args []*ir.Value) (*ir.Func, []*ir.Va
 	for i, a := range in {
 		ops[i] = operandOf(a)
 	}
-	f, err := expandCall(fn, n.Attrs.Order, ops)
+	f, err := expandCall(fn, n.Attrs.Order, ops, nil)
 	if err != nil {
 		return nil, nil, err
 	}

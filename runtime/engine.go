@@ -125,9 +125,18 @@ func (r *Runner) Run(ctx context.Context, f *ir.Func, args ...ir.Datum) ([]ir.Da
 // no size known beforehand not included; 0 on the reference target, which plans nothing.
 func (e *Engine) PlannedBytes(f *ir.Func) (int, error) { return e.whole.planned(f) }
 
-// Call runs one aten function (order 0) or its gradient (see ir.OpVjp) on actual operands; count is the number of results.
-func (e *Engine) Call(ctx context.Context, callee string, order, count int, args []ir.Datum) ([]ir.Datum, error) {
-	f, err := e.resolver.Resolve(callNode(callee, order, count), args)
+// Callee names what Engine.Call computes: an aten function (Order 0), or its gradient taken Order times (see ir.OpVjp).
+type Callee struct {
+	Name  string
+	Order int
+	Count int // of results
+	// Want says which results of a gradient are computed; the others are None. Nil means all.
+	Want []bool
+}
+
+// Call runs a function or a gradient on actual operands.
+func (e *Engine) Call(ctx context.Context, c Callee, args []ir.Datum) ([]ir.Datum, error) {
+	f, err := e.resolver.Resolve(c.node(), args)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +145,8 @@ func (e *Engine) Call(ctx context.Context, callee string, order, count int, args
 }
 
 // Reads reports, per operand, whether the call reads its value (and not only its shape).
-func (e *Engine) Reads(ctx context.Context, callee string, order, count int, args []ir.Datum) ([]bool, error) {
-	f, err := e.resolver.Resolve(callNode(callee, order, count), args)
+func (e *Engine) Reads(c Callee, args []ir.Datum) ([]bool, error) {
+	f, err := e.resolver.Resolve(c.node(), args)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +163,21 @@ func (e *Engine) Reads(ctx context.Context, callee string, order, count int, arg
 	return out, nil
 }
 
-func callNode(callee string, order, count int) *ir.Node {
-	n := &ir.Node{Op: ir.OpAten, Attrs: ir.Attrs{Callee: callee}}
-	if order > 0 {
+// Results of nodes that stand for calls: only whether their type is None counts.
+var wanted, unwanted = &ir.Value{Type: ir.Any}, &ir.Value{Type: ir.NoneT}
+
+func (c Callee) node() *ir.Node {
+	n := &ir.Node{Op: ir.OpAten, Attrs: ir.Attrs{Callee: c.Name}}
+	if c.Order > 0 {
 		n.Op = ir.OpVjp
-		n.Attrs.Order, n.Attrs.Count = order, count
+		n.Attrs.Order, n.Attrs.Count = c.Order, c.Count
+		for _, w := range c.Want {
+			if w {
+				n.Results = append(n.Results, wanted)
+			} else {
+				n.Results = append(n.Results, unwanted)
+			}
+		}
 	}
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gtc-project/gtc/aten"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/runtime"
 )
 
 // Op names what a call computes: an aten function (Order 0), or its gradient taken Order times (see ir.OpVjp); Count is the number of results.
@@ -298,7 +299,7 @@ func dispatch(op Op, fn *aten.Fn, args []any) ([]any, error) {
 	for i, a := range args {
 		data[i] = datum(a)
 	}
-	out, err := scope.eng().Call(context.Background(), op.Callee, op.Order, op.Count, data)
+	out, err := scope.eng().Call(context.Background(), runtime.Callee{Name: op.Callee, Order: op.Order, Count: op.Count}, data)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,12 @@ package tensor
 
 import (
 	"container/heap"
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/runtime"
 )
 
 // The tape: every differentiable result points to the entry that made it, an entry to the values of its operands. Nothing is recursive, so that a
@@ -465,7 +465,7 @@ func (e *entry) reads(i int) bool {
 	for _, r := range e.results {
 		data = append(data, r.zero())
 	}
-	used, err := e.scope.eng().Reads(context.Background(), e.op.Callee, e.op.Order+1, len(e.args), data)
+	used, err := e.scope.eng().Reads(runtime.Callee{Name: e.op.Callee, Order: e.op.Order + 1, Count: len(e.args)}, data)
 	if err != nil {
 		return true
 	}
