@@ -210,6 +210,15 @@ type (
 	}
 )
 
+func (d *funcDef) hasParam(name string) bool {
+	for _, p := range d.params {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // param is a parameter of a function.
 type param struct {
 	name   string

@@ -117,6 +117,7 @@ func builtinRange(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 
 func builtinLen(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 	l.arity(args, 1, 1, "len", e.pos)
+	l.noUnion(args[0], e.pos)
 	switch x := args[0].(type) {
 	case *tupleV:
 		return l.scalar(int64(len(x.elems)))
@@ -356,7 +357,7 @@ func (l *lowering) convert(name, item, op string, args []value, e *callExpr) val
 		}
 		return l.scalar(0.0)
 	}
-	switch x := args[0].(type) {
+	switch x := l.numberOf(args[0]).(type) {
 	case *scalarV:
 		if isNumber(x.t) || x.t.Kind == ir.KString {
 			return scalarOf(l.op(op, x.v))
@@ -419,6 +420,9 @@ func builtinDict(l *lowering, args []value, kws []kwValue, e *callExpr) value {
 		if r, ok := args[0].(*refV); ok && r.t.Kind == ir.KDict {
 			return l.dictMethod(r, "copy", nil, e.pos)
 		}
+		if v := l.dictOfPairs(args[0], e); v != nil {
+			return v
+		}
 		l.fail(e.pos, "dict(): cannot make a dict of a value of type '%s'", describe(args[0]))
 	}
 	t := ir.DictOf(ir.Str, ir.AnyTensor)
@@ -433,7 +437,25 @@ func builtinDict(l *lowering, args []value, kws []kwValue, e *callExpr) value {
 	return &refV{t: d.t, cell: d.cell}
 }
 
-func builtinPrint(l *lowering, args []value, _ []kwValue, e *callExpr) value {
+// dictOfPairs is dict([(key, value), …]), also of zip and the like; nil for what has no pairs.
+func (l *lowering) dictOfPairs(pairs value, e *callExpr) value {
+	switch x := pairs.(type) {
+	case *refV:
+		if x.t.Kind != ir.KList || x.t.Elems[0].Kind != ir.KTuple || len(x.t.Elems[0].Elems) != 2 {
+			return nil
+		}
+	case *zipV, *enumV:
+	default:
+		return nil
+	}
+	name := func(s string) expr { return &nameExpr{node{e.pos}, s} }
+	return l.comprehension(&compExpr{node: node{e.pos}, elem: name("$k"), value: name("$v"), target: &tupleExpr{node{e.pos}, []expr{name("$k"), name("$v")}}, iter: e.args[0]})
+}
+
+func builtinPrint(l *lowering, args []value, kws []kwValue, e *callExpr) value {
+	if len(kws) > 0 {
+		l.fail(kws[0].pos, "print() got an unexpected keyword argument '%s'", short(kws[0].name))
+	}
 	irs := make([]*ir.Value, len(args))
 	for i, a := range args {
 		irs[i] = l.irOf(a)
@@ -557,7 +579,14 @@ func init() {
 		"torch.autograd.grad": autogradGrad, "torch.manual_seed": manualSeed, "torch.random.manual_seed": manualSeed,
 		"torch.jit.is_scripting": func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value { return l.scalar(true) },
 		"torch.jit.is_tracing":   func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value { return l.scalar(false) },
-		"torch.jit.annotate":     jitAnnotate, "torch.jit.unused": nil, "torch.jit.ignore": nil, "torch.jit.export": nil, "torch.jit.script": nil,
+		"torch.jit._unwrap_optional": func(l *lowering, args []value, _ []kwValue, e *callExpr) value {
+			l.arity(args, 1, 1, "torch.jit._unwrap_optional", e.pos)
+			if t, ok := typeOf(args[0]); ok && isOptional(t) {
+				l.do("assert", l.op("py_not", l.op("is_none", l.irOf(args[0]))), l.constant("Unwrapping null optional"))
+			}
+			return l.unwrap(args[0])
+		},
+		"torch.jit.annotate": jitAnnotate, "torch.jit.unused": nil, "torch.jit.ignore": nil, "torch.jit.export": nil, "torch.jit.script": nil,
 		"torch.no_grad": detached, "torch.inference_mode": detached, "torch.enable_grad": nil, "torch.is_tensor": isTensorFn,
 		"torch.device": deviceFn, "torch.Size": sizeFn, "torch.is_grad_enabled": func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value { return l.scalar(l.noGrad == 0) },
 		"torch.numel": nil, "torch._assert": torchAssert, "torch.einsum": nil, "torch.get_default_dtype": func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value {

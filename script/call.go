@@ -341,9 +341,20 @@ func (l *lowering) bindArgs(def *funcDef, isMethod bool, args []value, kws []kwV
 		if prm.deflt == nil {
 			l.fail(p, "%s() is missing a value for argument '%s'", short(def.name), short(prm.name))
 		}
+		switch prm.deflt.(type) {
+		case *listExpr, *dictExpr:
+			l.mutableDefault(def, prm)
+		}
 		out[i] = l.defaultValue(def, prm)
 	}
 	return out
+}
+
+// mutableDefault refuses a list or dict as a default: all calls would share it.
+func (l *lowering) mutableDefault(def *funcDef, prm param) {
+	if def.file != prelude() {
+		l.fail(prm.deflt.at(), "%s(): the default of '%s' is mutable, which is not supported: make it a tuple, or None and an Optional", short(def.name), short(prm.name))
+	}
 }
 
 // defaultValue lowers a parameter's default, outside any function.

@@ -659,15 +659,19 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 		return l.valueOf(l.op("dict_get_or", l.read(r), k, l.irOf(deflt)), optional(r.t.Elems[1]))
 	case "pop":
 		k := key()
-		v := l.op("dict_get", l.read(r), k)
-		shared := len(l.state(r.cell).holds) > 0
-		l.dropKey(r, scalarOf(k))
-		l.writeList(r, l.op("dict_without", l.read(r), k))
-		out := l.valueOf(v, r.t.Elems[1])
-		if shared {
-			poison(out)
+		var v *ir.Value
+		if len(args) > 1 {
+			v = l.op("dict_get_or", l.read(r), k, l.irOf(l.coerce(args[1], r.t.Elems[1], p, "dict.pop: argument")))
+		} else {
+			v = l.op("dict_get", l.read(r), k)
 		}
-		return out
+		return l.takeKey(r, k, v)
+	case "popitem":
+		keys := l.op("dict_keys", l.read(r))
+		l.do("assert", l.op("py_bool", keys), l.constant("popitem(): dictionary is empty"))
+		k := l.op("list_get", keys, l.int(-1))
+		v := l.takeKey(r, k, l.op("dict_get", l.read(r), k))
+		return l.tuple([]value{l.valueOf(k, r.t.Elems[0]), v})
 	case "setdefault":
 		k := key()
 		if len(args) < 2 {
@@ -694,6 +698,18 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 	}
 	l.fail(p, "'%s' object has no attribute or method '%s'", typeName(r.t), short(name))
 	return nil
+}
+
+// takeKey removes a key, whose value was v, from a dict, and gives the value.
+func (l *lowering) takeKey(r *refV, k, v *ir.Value) value {
+	shared := len(l.state(r.cell).holds) > 0
+	l.dropKey(r, scalarOf(k))
+	l.writeList(r, l.op("dict_without", l.read(r), k))
+	out := l.valueOf(v, r.t.Elems[1])
+	if shared {
+		poison(out)
+	}
+	return out
 }
 
 func (l *lowering) updateDict(r, o *refV) value {

@@ -461,14 +461,24 @@ func (l *lowering) ternary(e *ifExpr) value {
 type cond struct {
 	v             *ir.Value // a bool; nil where static
 	static, value bool
-	yes, no       []string // variables known not to be None where the condition is true, or false
-	tensor        value    // the condition as a value that is no bool: a tensor comparison
+	yes, no       []refinement // what is known of variables where the condition is true, or false
+	tensor        value        // the condition as a value that is no bool: a tensor comparison
 }
 
-// refine takes note that variables are not None.
-func (l *lowering) refine(names []string) {
-	for _, name := range names {
-		l.frame.vars[name] = l.unwrap(l.frame.vars[name])
+// refinement says that a variable is not None, or that its Union holds one of some members.
+type refinement struct {
+	name    string
+	members []int // nil: it is not None
+}
+
+// refine gives variables the types that a condition tells.
+func (l *lowering) refine(known []refinement) {
+	for _, r := range known {
+		if r.members != nil {
+			l.frame.vars[r.name] = l.narrowed(l.frame.vars[r.name], r.members)
+		} else {
+			l.frame.vars[r.name] = l.unwrap(l.frame.vars[r.name])
+		}
 	}
 }
 
@@ -544,6 +554,12 @@ func (l *lowering) settled(c cond, e expr) cond {
 		return c
 	}
 	configured := l.file == prelude()
+	switch x := e.(type) {
+	case *constExpr:
+		configured = true
+	case *nameExpr: // a constant of the function, not one that the caller passes
+		configured = configured || !l.frame.def.hasParam(x.name)
+	}
 	walkExpr(e, func(e expr) {
 		if a, isAttr := e.(*attrExpr); isAttr {
 			configured = configured || a.name == "is_scripting" || a.name == "is_tracing"
@@ -624,11 +640,11 @@ func (l *lowering) refineBranch(c cond, isAnd bool) {
 	}
 }
 
-func mergeNames(a, b cond, isAnd bool) (yes, no []string) {
+func mergeNames(a, b cond, isAnd bool) (yes, no []refinement) {
 	if isAnd {
-		return append(append([]string{}, a.yes...), b.yes...), nil
+		return append(append([]refinement{}, a.yes...), b.yes...), nil
 	}
-	return nil, append(append([]string{}, a.no...), b.no...)
+	return nil, append(append([]refinement{}, a.no...), b.no...)
 }
 
 func (l *lowering) twoTerms(first cond, term expr, isAnd bool) cond {
@@ -717,9 +733,9 @@ func (l *lowering) noneTest(ex expr, x value, is bool, p Pos) cond {
 	}
 	if n, ok := ex.(*nameExpr); ok {
 		if is {
-			c.no = []string{n.name}
+			c.no = []refinement{{name: n.name}}
 		} else {
-			c.yes = []string{n.name}
+			c.yes = []refinement{{name: n.name}}
 		}
 	}
 	return c
@@ -824,6 +840,9 @@ func (l *lowering) isInstance(e *callExpr) cond {
 	if t, ok := e.args[1].(*tupleExpr); ok {
 		types = t.elems
 	}
+	if u, t, ok := isUnionValue(x); ok {
+		return l.unionTest(u, t, e.args[0], types)
+	}
 	t, ok := typeOf(x)
 	for _, te := range types {
 		if ok && l.instanceOf(unwrapped(t), te) {
@@ -832,7 +851,7 @@ func (l *lowering) isInstance(e *callExpr) cond {
 			}
 			c := cond{v: l.op("py_not", l.op("is_none", l.irOf(x)))}
 			if n, ok := e.args[0].(*nameExpr); ok {
-				c.yes = []string{n.name}
+				c.yes = []refinement{{name: n.name}}
 			}
 			return c
 		}
@@ -857,5 +876,5 @@ func (l *lowering) instanceOf(t ir.Type, e expr) bool {
 		}
 	}
 	want := l.annotation(e)
-	return t.Kind == want.Kind && subtype(t, want)
+	return t.Kind == want.Kind && isUnion(t) == isUnion(want) && subtype(t, want)
 }

@@ -9,6 +9,7 @@ import (
 func (l *lowering) index(e *indexExpr) value {
 	x := l.expr(e.x)
 	l.at(e.pos)
+	l.noUnion(x, e.pos)
 	switch x := x.(type) {
 	case *tupleV:
 		return l.tupleItem(x, e)

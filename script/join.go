@@ -145,7 +145,12 @@ func (j *joiner) vars(keep func(string) bool) {
 			l.frame.gone[name] = "it is a different module in each branch of the if at line " + fmt.Sprint(l.pos.Line)
 			continue
 		}
-		if _, had := l.frame.vars[name]; !had && !strings.HasPrefix(name, "$") && !unifiable(a, b) {
+		pre, had := l.frame.vars[name]
+		if _, t, ok := isUnionValue(pre); ok {
+			j.inSide(0, func() { a = l.retype(a, t) })
+			j.inSide(1, func() { b = l.retype(b, t) })
+		}
+		if !had && !strings.HasPrefix(name, "$") && !unifiable(a, b) {
 			l.frame.gone[name] = fmt.Sprintf("it has type %s in one branch of the if at line %d and type %s in the other: Type mismatch", describe(a), l.pos.Line, describe(b))
 			continue
 		}

@@ -508,6 +508,9 @@ func (lp *looper) leaveValue(variable, name string, start, end value) {
 	}
 	ts, okS := typeOf(start)
 	te, okE := typeOf(end)
+	if isUnion(ts) && okE && !isUnion(te) && subtype(te, ts) {
+		end, te = l.retype(end, ts), ts
+	}
 	t, ok := unify(ts, te)
 	if !okS || !okE || !ok {
 		if !okS && start == end {

@@ -240,6 +240,9 @@ func (l *lowering) coerce(v value, want ir.Type, p Pos, what string) value {
 		v = l.fresh(l.irOf(r), ir.IntList)
 		t, ok = ir.IntList, true
 	}
+	if isAnything(want) {
+		return v
+	}
 	if !ok || !subtype(t, want) {
 		l.fail(p, "%s: expected a value of type '%s' but instead found type '%s'", what, typeName(want), describe(v))
 	}
@@ -248,6 +251,14 @@ func (l *lowering) coerce(v value, want ir.Type, p Pos, what string) value {
 
 // retype gives v the wider type want, of which it is known to be a subtype.
 func (l *lowering) retype(v value, want ir.Type) value {
+	if isAnything(want) {
+		return v
+	}
+	if isUnion(want) {
+		if t, _ := typeOf(v); !isUnion(t) || !t.Equal(want) {
+			return l.toUnion(v, want)
+		}
+	}
 	switch v := v.(type) {
 	case *scalarV:
 		if want.Kind == ir.KOptional && mutable(want) { // None

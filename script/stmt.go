@@ -676,6 +676,7 @@ func (l *lowering) unpackStar(targets []expr, i int, star *starExpr, v value, p 
 
 // unpacked gives the n elements of a tuple or list.
 func (l *lowering) unpacked(v value, n int, p Pos) []value {
+	l.noUnion(v, p)
 	switch v := v.(type) {
 	case *tupleV:
 		if len(v.elems) != n {
@@ -965,6 +966,7 @@ func (l *lowering) forLoop(s *forStmt) bool {
 	f := l.frame
 	it := l.expr(s.iter)
 	l.at(s.iter.at())
+	l.noUnion(it, s.iter.at())
 	if elems, ok := l.unrolled(it, s.body); ok {
 		return l.unroll(s, elems)
 	}

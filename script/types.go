@@ -22,6 +22,9 @@ func typeName(t ir.Type) string {
 	case ir.KOptional:
 		return "Optional[" + typeName(t.Elems[0]) + "]"
 	case ir.KTuple:
+		if isUnion(t) {
+			return "Union[" + strings.TrimPrefix(typeName(ir.TupleOf(t.Elems[1:]...)), "Tuple[")
+		}
 		parts := make([]string, len(t.Elems))
 		for i, e := range t.Elems {
 			parts[i] = typeName(e)
@@ -65,6 +68,21 @@ func optional(t ir.Type) ir.Type {
 
 // subtype reports whether a value of type t may stand where want is asked for, without conversion.
 func subtype(t, want ir.Type) bool {
+	switch {
+	case isAnything(want):
+		return true
+	case isUnion(want) && isUnion(t):
+		for _, m := range t.Elems[1:] {
+			if memberOf(want, m) < 0 {
+				return false
+			}
+		}
+		return true
+	case isUnion(want):
+		return memberOf(want, t) >= 0
+	case isUnion(t) && want.Kind != ir.KOptional:
+		return false
+	}
 	switch want.Kind {
 	case ir.KAny:
 		return t.Kind == ir.KInt || t.Kind == ir.KFloat || t.Kind == ir.KBool || t.Kind == ir.KAny
@@ -96,6 +114,11 @@ func subtype(t, want ir.Type) bool {
 // unify is the type of a variable that is t on one path and u on another; ok is false where the two do not go together.
 func unify(t, u ir.Type) (r ir.Type, ok bool) {
 	switch {
+	case isUnion(t) != isUnion(u) && t.Kind != ir.KOptional && u.Kind != ir.KOptional && t.Kind != ir.KNone && u.Kind != ir.KNone:
+		if isUnion(u) {
+			t, u = u, t
+		}
+		return t, subtype(u, t)
 	case t.Equal(u):
 		return t, true
 	case isNumber(t) && isNumber(u) && (t.Kind == ir.KAny || u.Kind == ir.KAny):
@@ -155,6 +178,9 @@ func (f *File) annotation(e expr) ir.Type {
 		if t, ok := simpleTypes[e.name]; ok && f.funcs[e.name] == nil {
 			return t
 		}
+		if e.name == "Any" {
+			return anything
+		}
 		if c := f.classes[e.name]; c != nil && c.isNamedTuple() {
 			return f.namedTupleType(c)
 		}
@@ -174,13 +200,7 @@ func (f *File) annotation(e expr) ir.Type {
 		return f.generic(e)
 	case *binaryExpr:
 		if e.op == "|" {
-			x, y := f.annotation(e.x), f.annotation(e.y)
-			if x.Kind == ir.KNone {
-				x, y = y, x
-			}
-			if y.Kind == ir.KNone {
-				return optional(x)
-			}
+			return unionOf([]ir.Type{f.annotation(e.x), f.annotation(e.y)})
 		}
 	}
 	panic(f.src.errorf(e.at(), "unknown type in an annotation"))
@@ -221,7 +241,14 @@ func (f *File) generic(e *indexExpr) ir.Type {
 	}
 	var types []ir.Type
 	for _, a := range args {
-		types = append(types, f.annotation(a))
+		t := f.annotation(a)
+		if isAnything(t) {
+			if name == "Optional" {
+				return t
+			}
+			f.fail(a.at(), "Any is not supported inside another type")
+		}
+		types = append(types, t)
 	}
 	switch name {
 	case "List", "list", "Sequence":
@@ -239,15 +266,7 @@ func (f *File) generic(e *indexExpr) ir.Type {
 	case "Tuple", "tuple":
 		return ir.TupleOf(types...)
 	case "Union":
-		if len(types) == 2 {
-			if types[0].Kind == ir.KNone {
-				return optional(types[1])
-			}
-			if types[1].Kind == ir.KNone {
-				return optional(types[0])
-			}
-		}
-		panic(f.src.errorf(e.pos, "a Union in an annotation is supported only of one type and None"))
+		return unionOf(types)
 	}
 	panic(f.src.errorf(e.pos, "unknown type '%s' in an annotation", short(name)))
 }
