@@ -1,21 +1,19 @@
 package script
 
 import (
-	_ "embed"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/nn/layers"
 )
-
-//go:embed nn.py
-var nnSource []byte
 
 // prelude is the file with the layers of torch.nn.
 var prelude = sync.OnceValue(func() *File {
-	f, err := Parse("nn.py", nnSource)
+	f, err := Parse("torch.nn", layers.Source())
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -24,15 +22,14 @@ var prelude = sync.OnceValue(func() *File {
 
 // module is an instance of an nn.Module, known completely while lowering.
 type module struct {
-	class    string
-	kind     string    // of a container: Sequential, ModuleList, ModuleDict, ParameterList
-	def      *classDef // nil for the plain containers
-	attrs    map[string]any
-	names    []string // of attrs, in the order in which they were first set
-	keys     []string // of the children of a container
-	items    []*module
-	weights  []*weight // of a ParameterList
-	training bool
+	class   string
+	kind    string    // of a container: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict
+	def     *classDef // nil for the plain containers
+	attrs   map[string]any
+	names   []string // of attrs, in the order in which they were first set
+	keys    []string // of the children of a container
+	items   []*module
+	weights []*weight // of a ParameterList or ParameterDict
 }
 
 // weight is a tensor that a constructor made: a parameter, a buffer or a plain tensor.
@@ -43,6 +40,7 @@ type weight struct {
 	init    string
 	value   *ir.Array // nil: described by init only
 	param   bool
+	frozen  bool // a parameter with requires_grad=False
 	buffer  bool
 	unsaved bool // a buffer outside the state dict
 }
@@ -150,7 +148,7 @@ func (c *classDef) isModule(depth int) bool {
 // containerKind is the kind of container that a path names, "" for others.
 func containerKind(path string) string {
 	switch kind := strings.TrimPrefix(path, "torch.nn."); kind {
-	case "Sequential", "ModuleList", "ModuleDict":
+	case "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict":
 		if kind != path {
 			return kind
 		}
@@ -219,8 +217,12 @@ func (m *module) method(_ *File, name string) *funcDef {
 }
 
 func isProperty(d *funcDef) bool {
+	return d.decorated("property")
+}
+
+func (d *funcDef) decorated(name string) bool {
 	for _, e := range d.decorators {
-		if dottedName(e) == "property" {
+		if dottedName(e) == name {
 			return true
 		}
 	}
@@ -229,7 +231,7 @@ func isProperty(d *funcDef) bool {
 
 func knownLayer(name string) bool {
 	switch name {
-	case "Module", "ModuleList", "ModuleDict", "Sequential", "Parameter", "ParameterList":
+	case "Module", "ModuleList", "ModuleDict", "Sequential", "Parameter", "ParameterList", "ParameterDict":
 		return true
 	}
 	return prelude().classes[name] != nil
@@ -255,10 +257,16 @@ func (l *lowering) moduleAttr(m *module, e *attrExpr) value {
 	if c := m.child(e.name); c != nil {
 		return c
 	}
+	if w := m.weightAt(e.name); w != nil {
+		return l.weightRef(w)
+	}
 	if m.def != nil {
 		if d := m.def.method(e.name); d != nil {
 			if isProperty(d) {
 				return l.inline(d, m, nil, nil, e.pos)
+			}
+			if d.decorated("staticmethod") {
+				m = nil
 			}
 			return &funcV{d, m}
 		}
@@ -267,6 +275,15 @@ func (l *lowering) moduleAttr(m *module, e *attrExpr) value {
 		}
 	}
 	l.fail(e.pos, "module '%s' has no attribute '%s'", m.class, short(e.name))
+	return nil
+}
+
+func (m *module) weightAt(name string) *weight {
+	for i, k := range m.keys {
+		if k == name && i < len(m.weights) {
+			return m.weights[i]
+		}
+	}
 	return nil
 }
 
@@ -369,11 +386,17 @@ func (l *lowering) setModuleAttr(m *module, t *attrExpr, v value) {
 func (l *lowering) moduleCall(m *module, a *attrExpr, e *callExpr) (value, bool) {
 	switch a.name {
 	case "items", "keys", "values":
-		if m.class != "ModuleDict" {
+		if m.kind != "ModuleDict" && m.kind != "ParameterDict" {
 			break
 		}
-		out := make([]value, len(m.items))
-		for i, c := range m.items {
+		out := make([]value, len(m.keys))
+		for i := range m.keys {
+			var c value
+			if m.kind == "ModuleDict" {
+				c = m.items[i]
+			} else {
+				c = l.weightRef(m.weights[i])
+			}
 			switch a.name {
 			case "keys":
 				out[i] = l.scalar(m.keys[i])
@@ -411,7 +434,7 @@ func (l *lowering) callModule(m *module, args []value, kws []kwValue, p Pos) val
 		}
 		l.frame.key = key
 		return x
-	case "ModuleList", "ModuleDict", "ParameterList":
+	case "ModuleList", "ModuleDict", "ParameterList", "ParameterDict":
 		if m.def != nil && m.def.method("forward") != nil {
 			break
 		}
@@ -434,17 +457,23 @@ func (l *lowering) moduleItem(m *module, e *indexExpr) value {
 			switch d, _ := i.v.Const(); k := d.(type) {
 			case int64:
 				if k < 0 {
-					k += int64(len(m.items))
+					k += int64(len(m.keys))
+				}
+				if k >= 0 && k < int64(len(m.weights)) {
+					return l.weightRef(m.weights[k])
 				}
 				if k >= 0 && k < int64(len(m.items)) {
 					return m.items[k]
 				}
-				l.fail(e.pos, "index %d is out of range for a %s of %d modules", d, m.class, len(m.items))
+				l.fail(e.pos, "index %d is out of range for a %s of %d modules", d, m.class, len(m.keys))
 			case string:
 				if c := m.child(k); c != nil {
 					return c
 				}
-				l.fail(e.pos, "the %s has no module '%s'", m.class, short(k))
+				if w := m.weightAt(k); w != nil {
+					return l.weightRef(w)
+				}
+				l.fail(e.pos, "the %s has no entry '%s'", m.class, short(k))
 			}
 		}
 	}
@@ -523,7 +552,7 @@ func (l *lowering) entryClass(c *classDef, call *callExpr, opts *Options) (*ir.F
 	l.at(def.pos)
 	l.checkDecorators(def)
 	l.entryParams(def.params[1:], def, sig)
-	m.walk("", map[*module]bool{}, func(w *weight) { l.entryWeight(w, sig) })
+	m.walk("", map[*module]bool{}, func(name string, w *weight) { l.entryWeight(name, w, sig) })
 	l.frame.vars[def.params[0].name] = m
 	if def.ret != nil {
 		t := l.annotation(def.ret)
@@ -534,12 +563,21 @@ func (l *lowering) entryClass(c *classDef, call *callExpr, opts *Options) (*ir.F
 	return l.f, sig
 }
 
-func (l *lowering) entryWeight(w *weight, sig *Signature) {
-	if l.inputs[w] != nil || w.unsaved {
+func (l *lowering) entryWeight(name string, w *weight, sig *Signature) {
+	if w.unsaved {
 		return
 	}
+	if l.inputs[w] != nil {
+		i := slices.IndexFunc(sig.Weights, func(s Weight) bool { return s.Name == w.name })
+		sig.Weights[i].Also = append(sig.Weights[i].Also, name)
+		return
+	}
+	w.name = name
 	t := ir.TensorOf(w.dtype, w.shape...)
 	v := l.f.Param(w.name, t)
+	if w.frozen {
+		v = l.op("detach", v)
+	}
 	l.inputs[w] = l.fresh(v, ir.AnyTensor)
 	l.order = append(l.order, w)
 	out := Weight{Name: w.name, Shape: w.shape, DType: w.dtype, Buffer: w.buffer, Init: w.init}
@@ -549,44 +587,40 @@ func (l *lowering) entryWeight(w *weight, sig *Signature) {
 	sig.Weights = append(sig.Weights, out)
 }
 
-// walk visits the parameters and buffers in the order of the state dict and names them.
-func (m *module) walk(prefix string, seen map[*module]bool, visit func(w *weight)) {
-	if seen[m] {
+// walk visits the parameters and buffers by their names, in the order of the state dict; what stands at several places is visited at each. on holds the
+// modules on the way here.
+func (m *module) walk(prefix string, on map[*module]bool, visit func(name string, w *weight)) {
+	if on[m] {
 		return
 	}
-	seen[m] = true
+	on[m] = true
+	defer delete(on, m)
 	for _, buffers := range []bool{false, true} {
 		for _, name := range m.names {
 			if w, ok := m.attrs[name].(*weight); ok && (w.param || w.buffer) && w.buffer == buffers {
-				if w.name == "" {
-					w.name = prefix + name
-				}
-				visit(w)
+				visit(prefix+name, w)
 			}
 		}
 	}
 	for i, w := range m.weights {
-		if w.name == "" {
-			w.name = prefix + strconv.Itoa(i)
-		}
-		visit(w)
+		visit(prefix+m.keys[i], w)
 	}
 	for i, c := range m.items {
-		c.walk(prefix+m.keys[i]+".", seen, visit)
+		c.walk(prefix+m.keys[i]+".", on, visit)
 	}
 	for _, name := range m.names {
 		if c, ok := m.attrs[name].(*module); ok {
-			c.walk(prefix+name+".", seen, visit)
+			c.walk(prefix+name+".", on, visit)
 		}
 	}
 }
 
-// updatedBuffers gives the new values of buffers that were written.
+// updatedBuffers gives the new values of buffers, and of parameters, that were written.
 func (l *lowering) updatedBuffers(sig *Signature) []*ir.Value {
 	var out []*ir.Value
 	for _, w := range l.order {
 		r := l.inputs[w]
-		if w.buffer && l.stampOf(r.cell) != 0 {
+		if l.stampOf(r.cell) != 0 {
 			sig.Updated = append(sig.Updated, w.name)
 			out = append(out, l.read(r))
 		}

@@ -248,15 +248,12 @@ func (p *parser) def(decorators []expr) *funcDef {
 	seen := map[string]bool{}
 	kwOnly := false
 	for !p.is(")") {
-		switch {
-		case p.accept("*") && p.is(","):
+		star := ""
+		if p.is("*") || p.is("**") {
+			star = p.next().text
 			kwOnly = true
-		default:
-			star := ""
-			if prev := p.toks[p.i-1]; prev.text == "*" || p.accept("**") {
-				star = p.toks[p.i-1].text
-				kwOnly = true
-			}
+		}
+		if star != "*" || !p.is(",") {
 			prm := p.param(kwOnly)
 			prm.star = star
 			if seen[prm.name] {

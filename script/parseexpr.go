@@ -545,7 +545,7 @@ func (p *parser) dict() expr {
 	for !p.is("}") {
 		if p.is("**") {
 			at := p.next().pos
-			d.keys, d.values = append(d.keys, &starExpr{node{at}, p.expr()}), append(d.values, nil)
+			d.keys, d.values = append(d.keys, &starExpr{node{at}, p.expr()}), append(d.values, &constExpr{node{at}, "None"})
 			if !p.accept(",") {
 				break
 			}

@@ -20,13 +20,12 @@ func (fr *pyFrame) callExpr(e *callExpr) any {
 		}
 	}
 	fn := fr.eval(e.fn)
-	args := fr.evalAll(e.args)
-	kws := map[string]any{}
-	for _, k := range e.kws {
-		kws[k.name] = fr.eval(k.x)
-	}
+	args, kws := fr.args(e)
 	switch f := fn.(type) {
 	case *pyFunc:
+		if f.cls != nil {
+			args = append([]any{f.cls}, args...)
+		}
 		return fr.call(f.def, f.self, args, kws, e.pos)
 	case *pyClass:
 		fr2 := &pyFrame{ev: fr.ev, file: fr.file, vars: fr.vars, pos: e.pos, up: fr}
@@ -42,16 +41,37 @@ func (fr *pyFrame) callExpr(e *callExpr) any {
 	return nil
 }
 
+// args evaluates the arguments of a call.
+func (fr *pyFrame) args(e *callExpr) ([]any, map[string]any) {
+	args := fr.evalAll(e.args)
+	kws := map[string]any{}
+	for _, k := range e.kws {
+		v := fr.eval(k.x)
+		if k.name != "**" {
+			kws[k.name] = v
+			continue
+		}
+		d, ok := v.(*pyDict)
+		if !ok {
+			fr.fail(k.pos, "** takes a dict, not %s", pyType(v))
+		}
+		for i := range d.keys {
+			name, ok := d.keys[i].(string)
+			if !ok {
+				fr.fail(k.pos, "keywords must be strings")
+			}
+			kws[name] = d.values[i]
+		}
+	}
+	return args, kws
+}
+
 func (fr *pyFrame) super(a *attrExpr, e *callExpr) any {
 	owner := fr.def
 	if owner == nil || owner.owner == nil {
 		fr.fail(e.pos, "super() is only supported in a method")
 	}
-	args := fr.evalAll(e.args)
-	kws := map[string]any{}
-	for _, k := range e.kws {
-		kws[k.name] = fr.eval(k.x)
-	}
+	args, kws := fr.args(e)
 	for _, p := range owner.owner.parents() {
 		if d := p.method(a.name); d != nil {
 			return fr.call(d, fr.self, args, kws, e.pos)
@@ -85,6 +105,9 @@ func (fr *pyFrame) callName(name string, args []any, kws map[string]any, e *call
 		}
 		w := newTensor(fr.shapeOf(arg(1), p), dt, kind+strconv.FormatFloat(v, 'g', -1, 64))
 		w.param = true
+		if row, ok := argOr(args, 3).(int64); ok {
+			w.init += "/zero:" + strconv.FormatInt(row, 10)
+		}
 		return w
 	case "_ntuple":
 		n, _ := arg(1).(int64)
@@ -102,8 +125,20 @@ func (fr *pyFrame) callName(name string, args []any, kws map[string]any, e *call
 		}
 		c := *w
 		c.param, c.buffer, c.name = true, false, ""
+		if g, given := kws["requires_grad"]; given || len(args) > 1 {
+			if !given {
+				g = args[1]
+			}
+			c.frozen = !fr.truth(g)
+		}
 		return &c
-	case "torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict", "torch.nn.ParameterList":
+	case "copy.deepcopy", "copy.copy":
+		return deepCopy(arg(0), map[any]any{})
+	case "torch.Size":
+		return pyTuple(fr.elements(arg(0), p))
+	case "torch.device":
+		return "cpu"
+	case "torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict":
 		return fr.newContainer(name[len("torch.nn."):], args, p)
 	case "collections.OrderedDict", "dict":
 		return fr.newDict(args, kws, p)
@@ -111,7 +146,9 @@ func (fr *pyFrame) callName(name string, args []any, kws map[string]any, e *call
 		if w := fr.create(name, args, dt, p); w != nil {
 			return w
 		}
-	case "torch.nn.Module", "torch.manual_seed", "warnings.warn", "print":
+	case "torch.nn.Module":
+		return newModule("Module")
+	case "torch.manual_seed", "warnings.warn", "print":
 		return nil
 	}
 	if strings.HasPrefix(name, "torch.nn.init.") {
@@ -159,11 +196,15 @@ func (fr *pyFrame) fill(m *module, args []any, p Pos) any {
 			}
 		}
 		return m
-	case class == "ParameterList":
-		for _, v := range fr.elements(args[0], p) {
-			if w, ok := v.(*weight); ok {
-				w.param = true
-				m.weights = append(m.weights, w)
+	case class == "ParameterDict":
+		if d, ok := args[0].(*pyDict); ok {
+			for i := range d.keys {
+				k, okKey := d.keys[i].(string)
+				w, okValue := d.values[i].(*weight)
+				if !okKey || !okValue {
+					fr.fail(p, "a ParameterDict takes names and parameters")
+				}
+				m.addWeight(k, w)
 			}
 		}
 		return m
@@ -397,11 +438,6 @@ func (fr *pyFrame) moduleMethod(m *module, name string, args []any, kws map[stri
 		}
 	case "append":
 		if len(args) == 1 {
-			if w, ok := args[0].(*weight); ok && m.kind == "ParameterList" {
-				w.param = true
-				m.weights = append(m.weights, w)
-				return m
-			}
 			fr.extend(m, &pyList{args}, e.pos)
 		}
 		return m
@@ -415,6 +451,8 @@ func (fr *pyFrame) moduleMethod(m *module, name string, args []any, kws map[stri
 			switch f := args[0].(type) {
 			case *pyFunc:
 				fr.call(f.def, f.self, []any{c}, nil, e.pos)
+			default:
+				fr.fail(e.pos, "apply() takes a function")
 			}
 		}
 		return m
@@ -430,38 +468,73 @@ func (fr *pyFrame) moduleMethod(m *module, name string, args []any, kws map[stri
 			l.elems = append(l.elems, c)
 		}
 		return l
-	case "parameters":
+	case "parameters", "named_parameters":
 		l := &pyList{}
-		m.walk("", map[*module]bool{}, func(w *weight) {
-			w.name = ""
-			if w.param {
+		m.eachWeight(func(path string, w *weight) {
+			switch {
+			case !w.param:
+			case name == "parameters":
+				l.elems = append(l.elems, w)
+			default:
+				l.elems = append(l.elems, pyTuple{path, w})
+			}
+		})
+		return l
+	case "named_modules", "named_children":
+		l := &pyList{}
+		m.named("", name == "named_modules", func(path string, c *module) { l.elems = append(l.elems, pyTuple{path, c}) })
+		return l
+	case "buffers":
+		l := &pyList{}
+		m.eachWeight(func(_ string, w *weight) {
+			if w.buffer {
 				l.elems = append(l.elems, w)
 			}
 		})
 		return l
-	case "named_parameters":
-		l := &pyList{}
-		m.walk("", map[*module]bool{}, func(w *weight) {
-			if w.param {
-				l.elems = append(l.elems, pyTuple{w.name, w})
-			}
-			w.name = ""
-		})
-		return l
 	case "items", "keys", "values":
 		l := &pyList{}
-		for i, c := range m.items {
+		for i, k := range m.keys {
+			var c any
+			if i < len(m.items) {
+				c = m.items[i]
+			} else {
+				c = m.weights[i]
+			}
 			switch name {
 			case "items":
-				l.elems = append(l.elems, pyTuple{m.keys[i], c})
+				l.elems = append(l.elems, pyTuple{k, c})
 			case "keys":
-				l.elems = append(l.elems, m.keys[i])
+				l.elems = append(l.elems, k)
 			default:
 				l.elems = append(l.elems, c)
 			}
 		}
 		return l
-	case "eval", "train", "to", "float", "requires_grad_", "double", "half":
+	case "update":
+		if d, ok := argOr(args, 0).(*pyDict); ok {
+			return fr.fill(m, []any{d}, e.pos)
+		}
+		return m
+	case "eval", "train": // the mode is set for the whole model when it runs
+		return m
+	case "requires_grad_":
+		on := len(args) == 0 || fr.truth(args[0])
+		m.eachWeight(func(_ string, w *weight) { w.frozen = !on })
+		return m
+	case "to", "float", "double", "half", "bfloat16":
+		d, ok := argOr(args, 0).(dtype.DType)
+		if kd, given := kws["dtype"].(dtype.DType); given {
+			d, ok = kd, true
+		}
+		if name != "to" {
+			d, ok = map[string]dtype.DType{"float": dtype.F32, "double": dtype.F64, "half": dtype.F16, "bfloat16": dtype.BF16}[name], true
+		}
+		if ok {
+			m.eachWeight(func(_ string, w *weight) { w.convert(d) })
+		}
+		return m
+	case "zero_grad", "share_memory", "cpu":
 		return m
 	case "insert":
 		if i, ok := args[0].(int64); ok && len(args) == 2 {
@@ -482,6 +555,113 @@ func (fr *pyFrame) moduleMethod(m *module, name string, args []any, kws map[stri
 	return nil
 }
 
+// named visits a module's children, or itself and all its descendants, by their paths.
+func (m *module) named(path string, deep bool, visit func(path string, c *module)) {
+	if deep {
+		visit(path, m)
+	}
+	if path != "" {
+		path += "."
+	}
+	for _, c := range m.childNames() {
+		if deep {
+			m.childAt(c).named(path+c, true, visit)
+		} else {
+			visit(path+c, m.childAt(c))
+		}
+	}
+}
+
+func (m *module) childNames() []string {
+	var out []string
+	if len(m.items) > 0 {
+		out = append(out, m.keys...)
+	}
+	for _, name := range m.names {
+		if _, ok := m.attrs[name].(*module); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func (m *module) childAt(name string) *module {
+	if c, ok := m.attrs[name].(*module); ok {
+		return c
+	}
+	return m.child(name)
+}
+
+// eachWeight visits the different parameters and buffers below a module by their paths.
+func (m *module) eachWeight(visit func(path string, w *weight)) {
+	seen := map[*weight]bool{}
+	m.walk("", map[*module]bool{}, func(path string, w *weight) {
+		if !seen[w] {
+			seen[w] = true
+			visit(path, w)
+		}
+	})
+}
+
+func argOr(args []any, i int) any {
+	if i < len(args) {
+		return args[i]
+	}
+	return nil
+}
+
+// deepCopy copies what a constructor computed; what appears twice is copied once.
+func deepCopy(v any, seen map[any]any) any {
+	if t, ok := v.(pyTuple); ok {
+		c := make(pyTuple, len(t))
+		for i, x := range t {
+			c[i] = deepCopy(x, seen)
+		}
+		return c
+	}
+	if c, ok := seen[v]; ok {
+		return c
+	}
+	switch v := v.(type) {
+	case *module:
+		c := *v
+		seen[v] = &c
+		c.attrs = make(map[string]any, len(v.attrs))
+		for k, x := range v.attrs {
+			c.attrs[k] = deepCopy(x, seen)
+		}
+		c.names, c.keys = append([]string{}, v.names...), append([]string{}, v.keys...)
+		c.items, c.weights = nil, nil
+		for _, x := range v.items {
+			c.items = append(c.items, deepCopy(x, seen).(*module))
+		}
+		for _, w := range v.weights {
+			c.weights = append(c.weights, deepCopy(w, seen).(*weight))
+		}
+		return &c
+	case *weight:
+		c := *v
+		c.name = ""
+		seen[v] = &c
+		return &c
+	case *pyList:
+		c := &pyList{}
+		seen[v] = c
+		for _, x := range v.elems {
+			c.elems = append(c.elems, deepCopy(x, seen))
+		}
+		return c
+	case *pyDict:
+		c := &pyDict{keys: append([]any{}, v.keys...)}
+		seen[v] = c
+		for _, x := range v.values {
+			c.values = append(c.values, deepCopy(x, seen))
+		}
+		return c
+	}
+	return v
+}
+
 func (m *module) children() []*module {
 	out := append([]*module{}, m.items...)
 	for _, name := range m.names {
@@ -492,6 +672,7 @@ func (m *module) children() []*module {
 	return out
 }
 
+// all lists a module's descendants and then itself, as apply visits them.
 func (m *module) all(out []*module) []*module {
 	for _, c := range m.children() {
 		out = c.all(out)
@@ -735,7 +916,7 @@ func (fr *pyFrame) isInstance(x, t any) bool {
 		case "torch.nn.Module":
 			_, ok := x.(*module)
 			return ok
-		case "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict":
+		case "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict":
 			m, ok := x.(*module)
 			return ok && "torch.nn."+m.kind == string(t)
 		case "torch.Tensor", "torch.nn.Parameter":

@@ -19,6 +19,7 @@ type (
 	pyFunc  struct {
 		def  *funcDef
 		self *module
+		cls  *pyClass // of a class method
 	}
 	pyClass struct{ def *classDef }
 	// pyName is a namespace, function or layer by its dotted path, or a builtin.
@@ -128,20 +129,52 @@ func (fr *pyFrame) call(def *funcDef, self *module, args []any, kws map[string]a
 		inner.vars[params[0].name] = self
 		params = params[1:]
 	}
-	if len(args) > len(params) {
-		fr.fail(p, "%s() takes at most %d arguments but %d were given: too many arguments", fr.nameOf(def), len(params), len(args))
+	inner.bind(params, args, kws)
+	inner.block(def.body)
+	return inner.ret
+}
+
+// bind gives the parameters of a call their values.
+func (fr *pyFrame) bind(params []param, args []any, kws map[string]any) {
+	def, p, inner := fr.def, fr.pos, fr
+	fr = fr.up
+	positional, rest := 0, map[string]any{}
+	for k, v := range kws {
+		rest[k] = v
 	}
-	for name := range kws {
-		if !hasParam(params, name) {
+	takesAll, takesNames := false, false
+	for _, prm := range params {
+		if !prm.kwOnly {
+			positional++
+		}
+		takesAll = takesAll || prm.star == "*"
+		takesNames = takesNames || prm.star == "**"
+		delete(rest, prm.name)
+	}
+	if len(args) > positional && !takesAll {
+		fr.fail(p, "%s() takes at most %d arguments but %d were given: too many arguments", fr.nameOf(def), positional, len(args))
+	}
+	names := map[string]bool{}
+	for name := range rest {
+		names[name] = true
+	}
+	extra := &pyDict{}
+	for _, name := range sortedNames(names) {
+		if !takesNames {
 			fr.fail(p, "%s() got an unexpected keyword argument '%s'", fr.nameOf(def), short(name))
 		}
+		extra.set(name, rest[name])
 	}
 	for i, prm := range params {
 		v, given := kws[prm.name]
 		switch {
-		case i < len(args) && given:
+		case prm.star == "*":
+			v = pyTuple(args[min(positional, len(args)):])
+		case prm.star == "**":
+			v = extra
+		case i < min(positional, len(args)) && given:
 			fr.fail(p, "%s() got multiple values for argument '%s'", fr.nameOf(def), short(prm.name))
-		case i < len(args):
+		case i < min(positional, len(args)):
 			v = args[i]
 		case !given && prm.deflt == nil:
 			fr.fail(p, "%s() is missing a value for argument '%s'", fr.nameOf(def), short(prm.name))
@@ -150,8 +183,6 @@ func (fr *pyFrame) call(def *funcDef, self *module, args []any, kws map[string]a
 		}
 		inner.vars[prm.name] = v
 	}
-	inner.block(def.body)
-	return inner.ret
 }
 
 func (fr *pyFrame) nameOf(def *funcDef) string {
@@ -159,15 +190,6 @@ func (fr *pyFrame) nameOf(def *funcDef) string {
 		return short(def.owner.name)
 	}
 	return short(def.name)
-}
-
-func hasParam(params []param, name string) bool {
-	for _, p := range params {
-		if p.name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (fr *pyFrame) block(stmts []stmt) flow {
@@ -273,7 +295,12 @@ func (fr *pyFrame) assign(t expr, v any) {
 		case *module:
 			x.set(t.name, v)
 		case *weight:
-			if t.name != "requires_grad" && t.name != "data" {
+			switch o, isTensor := v.(*weight); {
+			case t.name == "requires_grad":
+				x.frozen = !fr.truth(v)
+			case t.name == "data" && isTensor:
+				x.shape, x.dtype, x.init, x.value = o.shape, o.dtype, o.init, o.value
+			default:
 				fr.fail(t.pos, "attribute '%s' of a tensor cannot be set", short(t.name))
 			}
 		default:
@@ -321,9 +348,23 @@ func (fr *pyFrame) setItem(t *indexExpr, v any) {
 		fr.tensorStmt(s, root, x)
 		delete(fr.vars, name)
 	case *module:
-		if k, ok := fr.eval(t.subs[0]).(string); ok && x.kind == "ModuleDict" {
-			x.addChild(k, v)
-			return
+		switch k := fr.eval(t.subs[0]).(type) {
+		case string:
+			if x.kind == "ModuleDict" && x.addChild(k, v) {
+				return
+			}
+			if w, ok := v.(*weight); ok && x.kind == "ParameterDict" {
+				x.addWeight(k, w)
+				return
+			}
+		case int64:
+			if k < 0 {
+				k += int64(len(x.items))
+			}
+			if c, ok := v.(*module); ok && k >= 0 && k < int64(len(x.items)) {
+				x.items[k] = c
+				return
+			}
 		}
 		fr.fail(t.pos, "cannot assign to an element of a %s here", x.class)
 	default:
@@ -343,12 +384,24 @@ func rootName(e expr) string {
 
 func (d *pyDict) set(k, v any) {
 	for i := range d.keys {
-		if d.keys[i] == k {
+		if pyEqual(d.keys[i], k) {
 			d.values[i] = v
 			return
 		}
 	}
 	d.keys, d.values = append(d.keys, k), append(d.values, v)
+}
+
+// addWeight puts a parameter into a ParameterList or ParameterDict.
+func (m *module) addWeight(key string, w *weight) {
+	w.param = true
+	for i, k := range m.keys {
+		if k == key {
+			m.weights[i] = w
+			return
+		}
+	}
+	m.keys, m.weights = append(m.keys, key), append(m.weights, w)
 }
 
 func (m *module) addChild(key string, v any) bool {
@@ -379,6 +432,16 @@ func (fr *pyFrame) augmented(s *augStmt) {
 }
 
 func (fr *pyFrame) extend(m *module, v any, p Pos) {
+	if m.kind == "ParameterList" {
+		for _, e := range fr.elements(v, p) {
+			w, ok := e.(*weight)
+			if !ok {
+				fr.fail(p, "a ParameterList holds parameters only")
+			}
+			m.addWeight(strconv.Itoa(len(m.weights)), w)
+		}
+		return
+	}
 	for _, e := range fr.elements(v, p) {
 		if !m.addChild(strconv.Itoa(len(m.items)), e) {
 			fr.fail(p, "a %s holds modules only", m.class)
@@ -402,7 +465,7 @@ func (fr *pyFrame) elements(v any, p Pos) []any {
 		}
 		return out
 	case *module:
-		if v.kind == "ModuleDict" {
+		if v.kind == "ModuleDict" || v.kind == "ParameterDict" {
 			var out []any
 			for _, k := range v.keys {
 				out = append(out, k)
@@ -411,6 +474,9 @@ func (fr *pyFrame) elements(v any, p Pos) []any {
 		}
 		if v.container() {
 			var out []any
+			for _, w := range v.weights {
+				out = append(out, w)
+			}
 			for _, c := range v.items {
 				out = append(out, c)
 			}
@@ -482,23 +548,7 @@ func (fr *pyFrame) truth(v any) bool {
 	case *pyDict:
 		return len(v.keys) > 0
 	case *module:
-		return !v.container() || len(v.items) > 0
+		return !v.container() || len(v.items)+len(v.weights) > 0
 	}
 	return true
 }
-
-// eval evaluates an expression.
-// path gives what a dotted name under torch or math is.
-// binary applies an operator; at is the expression, for tensors and messages.
-// scaledInit is a random tensor times a number; nil for other tensors.
-// tensorExpr evaluates an expression that computes with tensors: it is lowered and run.
-// tensorStmt runs an assignment to a part of the tensor w, which the variable root holds.
-// runLowered lowers with the frame's variables as constants and runs the result.
-// array is the tensor's value; random ones are zeros here: their values come with the weights.
-// newTensor is a tensor of a shape that an initialisation describes.
-// callName calls a builtin or a function of torch or math.
-// fill puts a container's modules in.
-// initialise is a function of torch.nn.init, which changes how a tensor starts.
-// callMethod calls a method of a module, list, dict, string or tensor.
-// all lists a module's descendants and then itself, as apply visits them.
-// builtin calls one of Python's functions.

@@ -69,7 +69,18 @@ func (fr *pyFrame) eval(e expr) any {
 	case *dictExpr:
 		d := &pyDict{}
 		for i := range e.keys {
-			d.set(fr.eval(e.keys[i]), fr.eval(e.values[i]))
+			s, star := e.keys[i].(*starExpr)
+			if !star {
+				d.set(fr.eval(e.keys[i]), fr.eval(e.values[i]))
+				continue
+			}
+			o, ok := fr.eval(s.x).(*pyDict)
+			if !ok {
+				fr.fail(s.pos, "** takes a dict")
+			}
+			for k := range o.keys {
+				d.set(o.keys[k], o.values[k])
+			}
 		}
 		return d
 	case *compExpr:
@@ -204,7 +215,7 @@ func (fr *pyFrame) attr(x any, e *attrExpr) any {
 				if isProperty(d) {
 					return fr.call(d, x, nil, nil, e.pos)
 				}
-				return &pyFunc{d, x}
+				return boundMethod(d, x, x.def)
 			}
 			if f := x.def.field(e.name); f != nil {
 				return (&pyFrame{ev: fr.ev, file: x.def.file, vars: map[string]any{}, up: fr, pos: e.pos}).eval(f.value)
@@ -212,7 +223,8 @@ func (fr *pyFrame) attr(x any, e *attrExpr) any {
 		}
 		switch e.name {
 		case "append", "extend", "insert", "register_buffer", "register_parameter", "add_module", "register_module", "apply", "modules", "parameters",
-			"children", "named_modules", "named_children", "named_parameters", "eval", "train", "to", "float", "items", "keys", "values", "update", "requires_grad_", "double", "half":
+			"children", "named_modules", "named_children", "named_parameters", "buffers", "eval", "train", "to", "float", "items", "keys", "values", "update",
+			"requires_grad_", "double", "half", "bfloat16", "zero_grad", "share_memory", "cpu":
 			return &pyMethod{x, e.name}
 		}
 		fr.fail(e.pos, "module '%s' has no attribute '%s'", x.class, short(e.name))
@@ -221,13 +233,15 @@ func (fr *pyFrame) attr(x any, e *attrExpr) any {
 			return (&pyFrame{ev: fr.ev, file: x.def.file, vars: map[string]any{}, up: fr, pos: e.pos}).eval(f.value)
 		}
 		if d := x.def.method(e.name); d != nil {
-			return &pyFunc{def: d}
+			return boundMethod(d, nil, x.def)
 		}
 		if e.name == "__name__" {
 			return x.def.name
 		}
 	case *weight:
 		switch e.name {
+		case "T", "mT", "ndim":
+			return fr.tensorExpr(e)
 		case "shape":
 			return pyInts(x.shape)
 		case "dtype":
@@ -237,7 +251,7 @@ func (fr *pyFrame) attr(x any, e *attrExpr) any {
 		case "device":
 			return "cpu"
 		case "requires_grad":
-			return x.param
+			return x.param && !x.frozen
 		}
 		return &pyMethod{x, e.name}
 	case *pyList, *pyDict, string, pyTuple:
@@ -245,6 +259,17 @@ func (fr *pyFrame) attr(x any, e *attrExpr) any {
 	}
 	fr.fail(e.pos, "a value of type %s has no attribute '%s'", pyType(x), short(e.name))
 	return nil
+}
+
+// boundMethod is a method of a module, or of a class where self is nil.
+func boundMethod(d *funcDef, self *module, c *classDef) *pyFunc {
+	switch {
+	case d.decorated("staticmethod"):
+		return &pyFunc{def: d}
+	case d.decorated("classmethod"):
+		return &pyFunc{def: d, cls: &pyClass{c}}
+	}
+	return &pyFunc{def: d, self: self}
 }
 
 func pyInts(shape []int) pyTuple {
@@ -405,9 +430,9 @@ func toFloat(v any) (float64, bool) {
 func (fr *pyFrame) compare(op string, x, y any, p Pos) bool {
 	switch op {
 	case "is":
-		return x == y
+		return pyIs(x, y)
 	case "is not":
-		return x != y
+		return !pyIs(x, y)
 	case "in", "not in":
 		found := false
 		if s, ok := y.(string); ok {
@@ -439,6 +464,17 @@ func (fr *pyFrame) compare(op string, x, y any, p Pos) bool {
 	}
 	fr.fail(p, "'%s' is not supported between %s and %s", op, pyType(x), pyType(y))
 	return false
+}
+
+// pyIs is identity, of tuples equality.
+func pyIs(x, y any) bool {
+	if _, tuple := x.(pyTuple); tuple {
+		return pyEqual(x, y)
+	}
+	if _, tuple := y.(pyTuple); tuple {
+		return false
+	}
+	return x == y
 }
 
 func pyEqual(x, y any) bool {
@@ -496,6 +532,12 @@ func (fr *pyFrame) index(e *indexExpr) any {
 			if c := v.child(k); c != nil {
 				return c
 			}
+			for n, key := range v.keys {
+				if key == k && n < len(v.weights) {
+					return v.weights[n]
+				}
+			}
+			fr.fail(e.pos, "KeyError: %s", pyStr(i))
 		}
 	}
 	elems := fr.elements(x, e.pos)

@@ -13,18 +13,27 @@ import (
 
 // Tensors in constructors.
 
+// scaledInit is a random tensor times a number; nil for other tensors.
 func scaledInit(w *weight, s float64) *weight {
 	kind, arg, _ := strings.Cut(w.init, ":")
-	a, err := strconv.ParseFloat(arg, 64)
-	if err != nil || kind != "normal" && kind != "uniform" && kind != "value" {
+	if kind != "normal" && kind != "uniform" && kind != "value" {
 		return nil
+	}
+	var numbers []string
+	for _, n := range strings.Split(arg, ",") {
+		a, err := strconv.ParseFloat(n, 64)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, strconv.FormatFloat(a*s, 'g', -1, 64))
 	}
 	c := *w
 	c.param, c.name = false, ""
-	c.init = kind + ":" + strconv.FormatFloat(a*s, 'g', -1, 64)
+	c.init = kind + ":" + strings.Join(numbers, ",")
 	return &c
 }
 
+// tensorExpr evaluates an expression that computes with tensors: it is lowered and run.
 func (fr *pyFrame) tensorExpr(e expr) any {
 	out := fr.runLowered(e.at(), e, func(l *lowering) *ir.Value { return l.irOf(l.expr(e)) })
 	switch v := out.(type) {
@@ -47,6 +56,7 @@ func (fr *pyFrame) tensorExpr(e expr) any {
 	return nil
 }
 
+// tensorStmt runs an assignment to a part of the tensor w, which the variable root holds.
 func (fr *pyFrame) tensorStmt(s *assignStmt, root string, w *weight) {
 	if root == "" {
 		fr.fail(s.pos, "assignment to a part of a tensor needs a variable here")
@@ -63,6 +73,7 @@ func (fr *pyFrame) tensorStmt(s *assignStmt, root string, w *weight) {
 
 var resolver = passes.NewResolver()
 
+// runLowered lowers with the frame's variables as constants and runs the result.
 func (fr *pyFrame) runLowered(p Pos, e expr, build func(l *lowering) *ir.Value) ir.Datum {
 	limit := 100_000
 	l := &lowering{file: fr.file, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: map[string]*loopPlan{}, limit: &limit}
@@ -88,6 +99,7 @@ func (fr *pyFrame) runLowered(p Pos, e expr, build func(l *lowering) *ir.Value) 
 	return rs[0]
 }
 
+// array is the tensor's value; random ones are zeros here: their values come with the weights.
 func (w *weight) array() *ir.Array {
 	if w.value != nil {
 		return w.value
@@ -100,6 +112,18 @@ func (w *weight) array() *ir.Array {
 	return a.View(append([]int{}, w.shape...), make([]int, len(w.shape)), 0)
 }
 
+// convert changes the dtype of a floating-point tensor.
+func (w *weight) convert(d dtype.DType) {
+	if !w.dtype.IsFloat() {
+		return
+	}
+	if w.value != nil {
+		w.value = ir.FromFloats(d, w.shape, w.value.Floats())
+	}
+	w.dtype = d
+}
+
+// newTensor is a tensor of a shape that an initialisation describes.
 func newTensor(shape []int, d dtype.DType, init string) *weight {
 	if d == dtype.Invalid {
 		d = dtype.F32
@@ -129,7 +153,7 @@ func (fr *pyFrame) shapeOf(v any, p Pos) []int {
 }
 
 func (fr *pyFrame) create(name string, args []any, dt dtype.DType, p Pos) *weight {
-	fill := map[string]string{"torch.zeros": "value:0", "torch.ones": "value:1", "torch.empty": "value:0", "torch.randn": "normal:1", "torch.rand": "uniform01"}[name]
+	fill := map[string]string{"torch.zeros": "value:0", "torch.ones": "value:1", "torch.empty": "value:0", "torch.randn": "normal:1", "torch.rand": "uniform:0,1"}[name]
 	if name == "torch.full" {
 		v, ok := toFloat(args[len(args)-1])
 		if !ok || len(args) != 2 {
@@ -147,9 +171,18 @@ func (fr *pyFrame) create(name string, args []any, dt dtype.DType, p Pos) *weigh
 	return newTensor(fr.shapeOf(shape, p), dt, fill)
 }
 
+// initialise is a function of torch.nn.init, which changes how a tensor starts.
 func (fr *pyFrame) initialise(name string, args []any, kws map[string]any, p Pos) any {
 	if len(args) == 0 {
 		return nil
+	}
+	if name == "calculate_gain" {
+		activation, _ := args[0].(string)
+		slope, given := toFloat(argOr(args, 1))
+		if !given {
+			slope = 0.01
+		}
+		return initGain(activation, slope)
 	}
 	w, ok := args[0].(*weight)
 	if !ok {
@@ -173,7 +206,15 @@ func (fr *pyFrame) initialise(name string, args []any, kws map[string]any, p Pos
 		}
 		fanIn, fanOut = float64(w.shape[1])*field, float64(w.shape[0])*field
 	}
-	text := func(kind string, v float64) { w.init, w.value = kind+strconv.FormatFloat(v, 'g', -1, 64), nil }
+	text := func(kind string, vs ...float64) {
+		for i, v := range vs {
+			if i > 0 {
+				kind += ","
+			}
+			kind += strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		w.init, w.value = kind, nil
+	}
 	switch strings.TrimSuffix(name, "_") {
 	case "zeros":
 		text("value:", 0)
@@ -182,33 +223,53 @@ func (fr *pyFrame) initialise(name string, args []any, kws map[string]any, p Pos
 	case "constant":
 		text("value:", num(1, "val", 0))
 	case "normal", "trunc_normal":
-		text("normal:", num(2, "std", 1))
+		text("normal:", num(1, "mean", 0), num(2, "std", 1))
 	case "uniform":
-		text("uniform:", num(2, "b", 1))
+		text("uniform:", num(1, "a", 0), num(2, "b", 1))
 	case "xavier_uniform":
 		text("uniform:", num(1, "gain", 1)*math.Sqrt(6/(fanIn+fanOut)))
 	case "xavier_normal":
 		text("normal:", num(1, "gain", 1)*math.Sqrt(2/(fanIn+fanOut)))
 	case "kaiming_uniform", "kaiming_normal":
 		fan := fanIn
-		if kws["mode"] == "fan_out" {
+		if kws["mode"] == "fan_out" || len(args) > 2 && args[2] == "fan_out" {
 			fan = fanOut
 		}
-		gain := math.Sqrt2
-		if a := num(1, "a", 0); a != 0 {
-			gain = math.Sqrt(2 / (1 + a*a))
-		}
+		activation, _ := kws["nonlinearity"].(string)
+		gain := initGain(activation, num(1, "a", 0))
 		if strings.HasPrefix(name, "kaiming_n") {
 			text("normal:", gain/math.Sqrt(fan))
 		} else {
 			text("uniform:", gain*math.Sqrt(3/fan))
 		}
-	case "orthogonal", "eye", "dirac", "sparse":
+	case "eye":
+		if len(w.shape) == 2 {
+			w.value, w.init = ir.NewArray(w.dtype, w.shape...), "value"
+			for i := range min(w.shape[0], w.shape[1]) {
+				w.value.SetFloat(i*w.shape[1]+i, 1)
+			}
+		}
+	case "orthogonal", "dirac", "sparse":
 		text("normal:", 1/math.Sqrt(fanIn))
 	default:
 		fr.fail(p, "torch.nn.init.%s is not known", short(name))
 	}
 	return w
+}
+
+// initGain is torch.nn.init.calculate_gain; no activation means leaky_relu.
+func initGain(activation string, slope float64) float64 {
+	switch activation {
+	case "tanh":
+		return 5.0 / 3
+	case "relu":
+		return math.Sqrt2
+	case "selu":
+		return 0.75
+	case "", "leaky_relu":
+		return math.Sqrt(2 / (1 + slope*slope))
+	}
+	return 1
 }
 
 func (fr *pyFrame) weightMethod(w *weight, name string, args []any, kws map[string]any, e *callExpr) any {
@@ -245,7 +306,15 @@ func (fr *pyFrame) weightMethod(w *weight, name string, args []any, kws map[stri
 			return w
 		}
 		return fr.initialise(to, append([]any{w}, args...), kws, e.pos)
-	case "requires_grad_", "contiguous", "detach", "clone":
+	case "requires_grad_":
+		w.frozen = len(args) > 0 && !fr.truth(args[0])
+		return w
+	case "half", "double", "bfloat16", "float":
+		c := *w
+		c.param, c.buffer, c.name = false, false, ""
+		c.convert(map[string]dtype.DType{"float": dtype.F32, "double": dtype.F64, "half": dtype.F16, "bfloat16": dtype.BF16}[name])
+		return &c
+	case "contiguous", "detach", "clone":
 		if name == "clone" {
 			c := *w
 			c.param, c.buffer, c.name = false, false, ""

@@ -35,8 +35,11 @@ type Weight struct {
 	Buffer bool
 	// Value is what the constructor gives the weight, where that is not random; nil otherwise.
 	Value *ir.Array
-	// Init says how PyTorch initialises it: "zeros", "ones", "uniform:A" (in [-A, A)), "normal:S" (standard deviation S), "value:V".
+	// Init says how PyTorch initialises it: "zeros", "ones", "uniform:A" (in [-A, A)), "uniform:A,B", "normal:S" (standard deviation S), "normal:M,S",
+	// "value:V"; "/zero:I" after it clears row I.
 	Init string
+	// Also lists further names, of a weight that stands at several places: the state dict has them all.
+	Also []string
 }
 
 // Signature describes a lowered function: its inputs are Params and then Weights; its results are given flattened depth first
@@ -45,7 +48,7 @@ type Signature struct {
 	Params  []Param
 	Weights []Weight
 	Result  ir.Type
-	// Updated lists the buffers that the function changes (running statistics); their new values follow the results.
+	// Updated lists the buffers and parameters that the function changes (running statistics, the weight of an embedding with max_norm); their new values follow the results.
 	Updated []string
 }
 
@@ -225,6 +228,13 @@ func (l *lowering) results(sig *Signature) {
 	var outs []*ir.Value
 	var flatten func(v value)
 	flatten = func(v value) {
+		if u, t, ok := isUnionValue(v); ok {
+			tag, known := u.elems[0].(*scalarV).v.Const()
+			if !known {
+				l.fail(l.pos, "the function's result may be of several types, %s, depending on run-time values", typeName(t))
+			}
+			v = u.elems[1+int(tag.(int64))]
+		}
 		if tup, ok := v.(*tupleV); ok {
 			for _, e := range tup.elems {
 				flatten(e)

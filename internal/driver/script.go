@@ -34,7 +34,7 @@ func loadScript(path string, src []byte, o *Options) (*Model, error) {
 	}
 	var specs []WeightSpec
 	for _, w := range sig.Weights {
-		specs = append(specs, WeightSpec{Name: w.Name, DType: w.DType, Shape: w.Shape, Buffer: w.Buffer, Init: w.Init, Value: w.Value})
+		specs = append(specs, WeightSpec{Name: w.Name, DType: w.DType, Shape: w.Shape, Buffer: w.Buffer, Init: w.Init, Value: w.Value, Also: w.Also})
 	}
 	if m.Weights, err = LoadWeights(o.Weights, specs); err != nil {
 		return nil, err

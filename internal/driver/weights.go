@@ -20,12 +20,13 @@ import (
 
 // WeightSpec is an entry of a module's state dict.
 type WeightSpec struct {
-	Name   string // weight names as in PyTorch: "conv1.weight"
+	Also   []string // further names, of a parameter that stands at several places; a file needs one of them
+	Name   string   // weight names as in PyTorch: "conv1.weight"
 	DType  dtype.DType
 	Shape  []int
 	Buffer bool      // no gradient: running statistics and the like
 	Value  *ir.Array // what the constructor gives it, where that is not random; else nil
-	Init   string    // how random:SEED makes it: zeros, ones, uniform:A (within ±A), normal:S, value:V; "" goes by shape and name
+	Init   string    // how random:SEED makes it: zeros, ones, uniform:A (within ±A), uniform:A,B, normal:S, normal:MEAN,S, value:V; /zero:I after it clears row I; "" goes by shape and name
 }
 
 // LoadWeights gives every entry of a state dict its value, from a file (.safetensors, .pth or .npz, told apart by content) or at random
@@ -93,12 +94,18 @@ func readWeights(path string, file Arrays, specs []WeightSpec) ([]Weight, error)
 	}
 	out := make([]Weight, 0, len(specs))
 	for _, s := range specs {
-		if !extra[s.Name] {
+		name := ""
+		for _, n := range append([]string{s.Name}, s.Also...) {
+			if extra[n] && name == "" {
+				name = n
+			}
+			delete(extra, n)
+		}
+		if name == "" {
 			problems = append(problems, "missing: "+s.Name)
 			continue
 		}
-		delete(extra, s.Name)
-		a, err := file.Read(s.Name)
+		a, err := file.Read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -157,26 +164,42 @@ func randomWeights(specs []WeightSpec, seed uint64) ([]Weight, error) {
 }
 
 func initialise(a *ir.Array, s WeightSpec, rng *random) error {
-	kind, number, _ := strings.Cut(cmp.Or(s.Init, guessInit(s)), ":")
-	var v float64
-	if number != "" {
-		var err error
-		if v, err = strconv.ParseFloat(number, 64); err != nil {
-			return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
+	text, row, cleared := strings.Cut(cmp.Or(s.Init, guessInit(s)), "/zero:")
+	kind, list, _ := strings.Cut(text, ":")
+	v := []float64{0}
+	if list != "" {
+		v = nil
+		for _, number := range strings.Split(list, ",") {
+			x, err := strconv.ParseFloat(number, 64)
+			if err != nil {
+				return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
+			}
+			v = append(v, x)
 		}
+	}
+	low, high := -v[0], v[len(v)-1]
+	mean, deviation := 0.0, v[len(v)-1]
+	if len(v) == 2 {
+		low, mean = v[0], v[0]
 	}
 	draw := map[string]func() float64{
 		"zeros":   func() float64 { return 0 },
 		"ones":    func() float64 { return 1 },
-		"value":   func() float64 { return v },
-		"uniform": func() float64 { return (2*rng.unit() - 1) * v },
-		"normal":  func() float64 { return rng.normal() * v },
+		"value":   func() float64 { return v[0] },
+		"uniform": func() float64 { return low + (high-low)*rng.unit() },
+		"normal":  func() float64 { return mean + rng.normal()*deviation },
 	}[kind]
 	if draw == nil {
 		return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
 	}
 	for k := range a.Len() {
 		a.SetFloat(k, draw())
+	}
+	if i, err := strconv.Atoi(row); cleared && err == nil && len(a.Shape) > 0 && i < a.Shape[0] {
+		n := a.Len() / a.Shape[0]
+		for k := range n {
+			a.SetFloat(i*n+k, 0)
+		}
 	}
 	return nil
 }
