@@ -38,6 +38,9 @@ type Backend struct {
 	fma    bool // the CPU has fused multiply-add
 	record func(name, text string)
 
+	mapFamilies    families[mapKernels]
+	reduceFamilies families[reduceKernels]
+
 	maps    sync.Map // weak pointer to a scalar.Prog -> *mapKernels
 	reduces sync.Map // reduceKey -> *reduceKernels
 	gemms   sync.Map // gemmKey -> *lazyFunc

@@ -41,23 +41,55 @@ type lazyFunc struct {
 	err  error
 }
 
-// Elementwise gives the kernel family of a program; calls with the same program share it, for as long as the program lives. Code is
-// made at the first Run per access class.
+// Elementwise gives the kernel family of a program; equal programs share it, for as long as one of them lives. Code is made at the first
+// Run per access class.
 func (b *Backend) Elementwise(p *scalar.Prog) *Map {
 	key := weak.Make(p)
 	if m, ok := b.maps.Load(key); ok {
 		return &Map{m.(*mapKernels), b, p}
 	}
-	m := &mapKernels{cost: progCost(p)}
-	for i := range len(p.In) + len(p.Out) {
-		m.sizes = append(m.sizes, portOf(p, i).DType.Size())
-	}
-	m.unit.Strides = ones(len(m.sizes))
+	m := b.mapFamilies.get(p.Key(), func() *mapKernels {
+		m := &mapKernels{cost: progCost(p)}
+		for i := range len(p.In) + len(p.Out) {
+			m.sizes = append(m.sizes, portOf(p, i).DType.Size())
+		}
+		m.unit.Strides = ones(len(m.sizes))
+		return m
+	})
 	shared, had := b.maps.LoadOrStore(key, m)
 	if !had {
 		runtime.AddCleanup(p, func(key weak.Pointer[scalar.Prog]) { b.maps.Delete(key) }, key)
 	}
 	return &Map{shared.(*mapKernels), b, p}
+}
+
+// families keeps what equal programs share, as long as somebody uses it.
+type families[T any] struct {
+	mu sync.Mutex
+	of map[string]weak.Pointer[T]
+}
+
+func (f *families[T]) get(key string, make func() *T) *T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.of[key].Value(); t != nil {
+		return t
+	}
+	if f.of == nil {
+		f.of = map[string]weak.Pointer[T]{}
+	}
+	t := make()
+	f.of[key] = weak.Make(t)
+	runtime.AddCleanup(t, f.forget, key)
+	return t
+}
+
+func (f *families[T]) forget(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of[key].Value() == nil {
+		delete(f.of, key)
+	}
 }
 
 // progCost estimates nanoseconds per element: memory traffic from a shared cache, plus arithmetic in vectors of eight.

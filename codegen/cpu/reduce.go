@@ -51,7 +51,8 @@ func (b *Backend) Reduce(op ReduceOp, p *scalar.Prog) (*Reduction, error) {
 	if _, err := op.Result(p.Out[0].DType); err != nil {
 		return nil, err
 	}
-	r, had := b.reduces.LoadOrStore(key, &reduceKernels{cost: progCost(p) + 0.05})
+	family := b.reduceFamilies.get(string(op)+" "+p.Key(), func() *reduceKernels { return &reduceKernels{cost: progCost(p) + 0.05} })
+	r, had := b.reduces.LoadOrStore(key, family)
 	if !had {
 		runtime.AddCleanup(p, func(key reduceKey) { b.reduces.Delete(key) }, key)
 	}

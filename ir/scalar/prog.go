@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -145,6 +146,34 @@ type Prog struct {
 	Tables [][]uint64 // element bits, zero-extended
 
 	frames sync.Pool
+}
+
+// Key is equal for two programs if and only if they are the same, instruction by instruction.
+func (p *Prog) Key() string {
+	b := make([]byte, 0, 32+16*len(p.Code))
+	ports := func(ps []Port) {
+		b = binary.AppendUvarint(b, uint64(len(ps)))
+		for _, q := range ps {
+			b = append(binary.AppendVarint(b, int64(q.Reg)), byte(q.DType))
+		}
+	}
+	ports(p.In)
+	ports(p.Out)
+	for i := range p.Code {
+		c := &p.Code[i]
+		b = append(b, byte(c.Op), byte(c.Type))
+		for _, a := range c.Args {
+			b = binary.AppendVarint(b, int64(a))
+		}
+		b = binary.AppendUvarint(b, c.Imm)
+	}
+	for _, t := range p.Tables {
+		b = binary.AppendUvarint(b, uint64(len(t)))
+		for _, v := range t {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+	}
+	return string(b)
 }
 
 // RegType is the type of the register that holds a value of dtype d: f16 and bf16 live in F32, the others in their own.
