@@ -27,6 +27,6 @@ func Apply(op Op, args []any) ([]any, error) {
 // Graft gives the value of x with the gradient history of like, a tensor of the same shape and dtype.
 func Graft(x, like *Tensor) *Tensor {
 	t := *x
-	t.hist, t.leaf = like.history(), like.leaf
+	t.hist, t.leaf, t.views = like.history(), like.leaf, nil
 	return &t
 }

@@ -120,8 +120,13 @@ const modulePath = "github.com/gtc-project/gtc/"
 
 // callerLine is the nearest line of the stack outside gtc's own packages (its tests count as outside).
 func callerLine() string {
-	pcs := make([]uintptr, 32)
-	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(3, pcs)])
+	var pcs [32]uintptr
+	return firstOutside(pcs[:goruntime.Callers(3, pcs[:])])
+}
+
+// firstOutside is the first line of a stack that is outside gtc's own packages.
+func firstOutside(pcs []uintptr) string {
+	frames := goruntime.CallersFrames(pcs)
 	for {
 		f, more := frames.Next()
 		pkg := strings.TrimPrefix(f.Function, modulePath)
@@ -295,23 +300,38 @@ func dispatch(op Op, fn *aten.Fn, args []any) ([]any, error) {
 	if fn != nil && fn.Random {
 		args = append(args, scope.generator().Key())
 	}
+	var share []any
+	if fn != nil && (fn.View || fn.MayView) {
+		share = args
+	}
+	results, err := run(runtime.Callee{Name: op.Callee, Order: op.Order, Count: op.Count}, args, scope, share)
+	if err != nil {
+		return nil, err
+	}
+	if fn == nil || !isConstant(fn.Name) {
+		record(op, args, results, scope)
+	} else {
+		eachTensor(results, func(t *Tensor) { t.views, t.version, t.leafView = newViews(t.store.size), 0, false })
+	}
+	return results, nil
+}
+
+// run computes a call and tells the tracer. A result may lie in the memory of one of share.
+func run(c runtime.Callee, args []any, scope *Scope, share []any) ([]any, error) {
 	data := make([]ir.Datum, len(args))
 	for i, a := range args {
 		data[i] = datum(a)
 	}
-	out, err := scope.eng().Call(context.Background(), runtime.Callee{Name: op.Callee, Order: op.Order, Count: op.Count}, data)
+	out, err := scope.eng().Call(context.Background(), c, data)
 	if err != nil {
 		return nil, err
 	}
 	results := make([]any, len(out))
 	for i, d := range out {
-		results[i] = wrap(d, args, scope, fn != nil && (fn.View || fn.MayView))
-	}
-	if fn == nil || !isConstant(fn.Name) {
-		record(op, args, results, scope)
+		results[i] = wrap(d, args, scope, share)
 	}
 	if tr := scope.Tracer(); tr != nil {
-		if err := tr.Record(op, args, results); err != nil {
+		if err := tr.Record(Op{Callee: c.Name, Order: c.Order, Count: c.Count}, args, results); err != nil {
 			return nil, err
 		}
 	}
@@ -361,41 +381,41 @@ func datum(a any) ir.Datum {
 	return a
 }
 
-// wrap makes tensors of results. A result that lies in the memory of an argument is a view and shares its storage where the function gives views; otherwise, and
-// where a fresh result repeats elements, it is copied, so that it may be written to.
-func wrap(d ir.Datum, args []any, scope *Scope, mayView bool) any {
+// wrap makes tensors of results. A result that lies in the memory of an operand is a view of it where that is one of share; otherwise, and where a fresh
+// result repeats elements, it is copied, so that it may be written to.
+func wrap(d ir.Datum, args []any, scope *Scope, share []any) any {
 	switch d := d.(type) {
 	case *ir.Array:
 		t := &Tensor{arr: d, scope: scope}
-		eachTensor(args, func(x *Tensor) {
-			if t.store == nil && len(d.Data) > 0 && len(x.arr.Data) > 0 && &x.arr.Data[0] == &d.Data[0] {
-				t.store = x.store
-			}
-		})
-		if t.store != nil && !mayView || t.store == nil && repeats(d) {
-			t.arr, t.store = d.Copy(), nil
+		if x := inMemoryOf(share, d); x != nil {
+			t.store, t.views, t.version = x.store, x.views, x.views.current()
+			t.leafView = x.leaf != nil || x.leafView
+			return t
 		}
-		if t.store == nil {
-			t.store = &storage{size: len(t.arr.Data) / d.DType.Size()}
+		if repeats(d) || inMemoryOf(args, d) != nil {
+			t.arr = d.Copy()
 		}
-		t.version = t.store.version.Load()
+		t.own()
 		return t
 	case ir.List:
 		out := make([]any, d.Len())
 		for i, e := range d.Elems() {
-			out[i] = wrap(e, args, scope, mayView)
+			out[i] = wrap(e, args, scope, share)
 		}
 		return out
 	}
 	return d
 }
 
-// repeats reports whether one element of memory stands at several indices.
-func repeats(a *ir.Array) bool {
-	for i, n := range a.Shape {
-		if n > 1 && a.Strides[i] == 0 {
-			return true
-		}
+// inMemoryOf finds the tensor whose memory a lies in.
+func inMemoryOf(args []any, a *ir.Array) (found *Tensor) {
+	if len(a.Data) == 0 {
+		return nil
 	}
-	return false
+	eachTensor(args, func(x *Tensor) {
+		if found == nil && len(x.arr.Data) > 0 && &x.arr.Data[0] == &a.Data[0] {
+			found = x
+		}
+	})
+	return found
 }

@@ -16,12 +16,13 @@
 //
 // A Tensor is a handle: a view (dtype, shape, strides, offset) of a storage, which views share. Every operation goes through one function,
 // Call (dispatch.go), by the name of an aten function; it runs the function on the engine and, unless gradients are off, records it on the tape
-// (tape.go). Backward runs the recorded functions' gradients, which are aten functions again; with CreateGraph they are recorded in turn.
+// (tape.go). Backward (backward.go) runs the recorded functions' gradients, which are aten functions again; with CreateGraph they are recorded in turn.
+// A Function has a gradient of its own (function.go).
 // In-place operations (inplace.go) compute the new value and write it through the view; the storage counts its versions, by which the tape notices a
-// saved value that was overwritten, and handles of the same storage find the gradient of what was written.
+// saved value that was overwritten, and handles of the same storage find the gradient of what was written (views.go).
 //
 // # Scopes
 //
 // Nothing is global. A handle carries its Scope: whether gradients are recorded, which tracer listens, which engine computes, where random numbers
-// come from. A result joins its arguments' scopes.
+// come from. A result joins its arguments' scopes: where one is a NoGrad scope, the result's is, too, until Detach leaves it.
 package tensor

@@ -8,8 +8,8 @@ import (
 )
 
 // In-place operations. Each computes its new value out of place, then writes it through the view: source and destination may overlap. The gradient
-// history of a storage that was written to is a flat tensor (storage.base): a write scatters the new value's history into it, and every handle of
-// the storage reads its own history out of it again (viewOfBase), whichever view it is.
+// history of a storage that was written to is a flat tensor (views.base): a write scatters the new value's history into it, and every handle of
+// the storage reads its own history out of it again (Tensor.history), whichever view it is.
 
 // InPlace runs the aten function name out of place on t and args and writes the result into t, as PyTorch's t.name_(…) does: the result is converted to t's
 // dtype, which must be of no lower category, and broadcast to t's shape. It gives t, or a tensor that holds the error.
@@ -35,9 +35,11 @@ func (t *Tensor) assign(op string, r *Tensor) *Tensor {
 	switch {
 	case r.arr.DType.Category() > t.arr.DType.Category():
 		return fail("result type %s can't be cast to the desired output type %s", r.arr.DType, t.arr.DType)
-	case fmt.Sprint(r.arr.Shape) != fmt.Sprint(t.arr.Shape):
+	case !sameShape(r.arr.Shape, t.arr.Shape):
 		return fail("output with shape %v doesn't match the broadcast shape %v", t.arr.Shape, r.arr.Shape)
-	case t.leaf != nil && (t.scope == nil || !t.scope.noGrad):
+	case t.leafView && !t.scope.off():
+		return fail("a view of a leaf tensor that requires a gradient is being used in an in-place operation: use NoGrad(t), or clone it")
+	case t.leaf != nil && !t.scope.off():
 		return fail("a leaf tensor that requires a gradient is being used in an in-place operation: use NoGrad(t), or clone it")
 	case repeats(t.arr):
 		return fail("unsupported operation: more than one element of the written-to tensor refers to a single memory location: clone it before writing")
@@ -51,7 +53,7 @@ func (t *Tensor) assign(op string, r *Tensor) *Tensor {
 		return failed(err)
 	}
 	copyInto(t.arr, r.arr)
-	t.version = t.store.version.Add(1)
+	t.store.version.Add(1)
 	if tr := t.scope.Tracer(); tr != nil {
 		if err := tr.Write(t, r); err != nil {
 			return failed(err)
@@ -62,72 +64,37 @@ func (t *Tensor) assign(op string, r *Tensor) *Tensor {
 
 // writeHistory records how the storage's value now depends on r's.
 func (t *Tensor) writeHistory(r *Tensor) error {
-	if t.scope != nil && t.scope.noGrad {
+	if t.scope.off() {
 		return nil
 	}
-	rh, th := r.history(), t.history()
-	if rh == nil && th == nil && t.store.base == nil {
+	if t.views == nil {
+		t.views = newViews(t.store.size)
+		t.views.root = t.frozen()
+	}
+	rh := r.history()
+	if rh == nil && t.history() == nil && t.views.base == nil && t.views.root == nil {
 		return nil
 	}
-	if t.coversStorage() {
-		// everything is overwritten: the old history ends here
-		t.hist = rh
-		if rh == nil {
-			t.store.base = nil
-			return nil
+	if t.coversStorage() { // everything is overwritten: the old history ends here
+		flat := r
+		if rh != nil {
+			flat = Call("reshape", r, []int{-1})
 		}
-		flat := Call("reshape", r, []int{-1})
-		t.store.base = flat.hist
-		return flat.err
+		if flat.err != nil {
+			return flat.err
+		}
+		t.version = t.views.set(flat.history())
+		t.hist = rh
+		return nil
 	}
-	base := t.baseTensor()
-	next := Call("as_strided_scatter", base, r, t.arr.Shape, t.arr.Strides, t.arr.Offset)
+	next := Call("as_strided_scatter", t.baseTensor(), r, t.arr.Shape, t.arr.Strides, t.arr.Offset)
 	if next.err != nil {
 		return next.err
 	}
-	t.store.base = next.hist
 	// other handles, and t itself, read their history out of the base from now on
-	t.hist = viewHistory(t, next)
+	t.version = t.views.set(next.hist)
+	t.hist = t.viewOf(next)
 	return nil
-}
-
-// coversStorage reports whether t is its whole storage in order.
-func (t *Tensor) coversStorage() bool {
-	return t.arr.Offset == 0 && t.arr.IsContiguous() && t.arr.Len() == t.store.size
-}
-
-// baseTensor is a copy of the whole storage as a flat tensor, with its gradient history.
-func (t *Tensor) baseTensor() *Tensor {
-	flat := t.arr.View([]int{t.store.size}, []int{1}, 0).Copy()
-	b := FromArray(flat)
-	b.scope = t.scope
-	switch {
-	case t.store.base != nil:
-		b.hist = t.store.base
-	case t.store.root != nil:
-		// the first write through a view: the history is that of the tensor that the storage was made for
-		whole := FromArray(flat.View(t.store.rootShape, ir.ContiguousStrides(t.store.rootShape), 0))
-		whole.scope, whole.hist = t.scope, t.store.root
-		b = Call("reshape", whole, []int{-1})
-	case t.history() != nil:
-		// the first write to a storage whose value was computed: its history is t's, put in its place
-		b = Call("as_strided_scatter", b, t, t.arr.Shape, t.arr.Strides, t.arr.Offset)
-	}
-	return b
-}
-
-// viewOfBase is the history of a handle whose storage was written to after the handle was made.
-func viewOfBase(t *Tensor) *value {
-	b := FromArray(t.arr.View([]int{t.store.size}, []int{1}, 0))
-	b.hist = t.store.base
-	return viewHistory(t, b)
-}
-
-func viewHistory(t, base *Tensor) *value {
-	if base.hist == nil {
-		return nil
-	}
-	return Call("as_strided", base, t.arr.Shape, t.arr.Strides, t.arr.Offset).hist
 }
 
 // copyInto writes src's elements to dst's places; both have one dtype and shape. src is read completely first where the memories overlap.

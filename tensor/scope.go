@@ -60,6 +60,9 @@ func (s *Scope) Tracer() Tracer {
 	return s.tracer
 }
 
+// off reports whether gradients are not recorded.
+func (s *Scope) off() bool { return s != nil && s.noGrad }
+
 func (s *Scope) clone() *Scope {
 	if s == nil {
 		return &Scope{}

@@ -110,10 +110,11 @@ func TestHooksSeeAndReplaceGradients(t *testing.T) {
 	x := from(t, []float32{1, 2}).RequiresGrad()
 	y := x.Mul(3)
 	var seen []float64
-	require.NoError(t, y.RegisterHook(func(g *tensor.Tensor) *tensor.Tensor {
+	_, err := y.RegisterHook(func(g *tensor.Tensor) *tensor.Tensor {
 		seen = floats(t, g)
 		return g.Mul(2)
-	}))
+	})
+	require.NoError(t, err)
 	require.NoError(t, y.Sum().Backward())
 	require.Equal(t, []float64{1, 1}, seen)
 	require.Equal(t, []float64{6, 6}, floats(t, x.Grad()))

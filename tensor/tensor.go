@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/gtc-project/gtc/ir"
@@ -26,29 +25,19 @@ const (
 	F64  = dtype.F64
 )
 
-// Tensor is a handle on a view of a storage. It is not safe to write to a storage from two goroutines at once; reading is.
+// Tensor is a handle on a view of a storage. It is not safe to write to a storage while another goroutine uses it; reading is, and so are operations that
+// share operands, and Backward of results that share leaves.
 type Tensor struct {
-	arr     *ir.Array
-	store   *storage
-	version uint64 // of the storage when hist was current
-	scope   *Scope
-	hist    *value // how the value was computed; nil for a constant
-	leaf    *leaf  // set on tensors that RequiresGrad was called on
-	err     error
+	arr      *ir.Array
+	store    *storage
+	views    *views // nil in handles whose history is fixed
+	version  uint64 // of views when hist was current
+	scope    *Scope
+	hist     *value // how the value was computed; nil for a constant
+	leaf     *leaf  // set on tensors that RequiresGrad was called on
+	leafView bool   // a view of such a tensor
+	err      error
 }
-
-// storage is the memory that views share.
-type storage struct {
-	version atomic.Uint64
-	base    *value // gradient history of the whole storage, flat; set by in-place writes
-	// root is the history of a tensor of rootShape that covers the whole storage, known once a view of it was recorded.
-	root      *value
-	rootShape []int
-	size      int // elements
-}
-
-// leaf holds the gradient of a tensor that requires one.
-type leaf struct{ grad *Tensor }
 
 func failed(err error) *Tensor { return &Tensor{err: err} }
 
@@ -57,7 +46,9 @@ func (t *Tensor) Err() error { return t.err }
 
 // FromArray makes a tensor of an IR array, sharing its memory.
 func FromArray(a *ir.Array) *Tensor {
-	return &Tensor{arr: a, store: &storage{size: len(a.Data) / a.DType.Size()}}
+	t := &Tensor{arr: a}
+	t.own()
+	return t
 }
 
 // Array is the value as an IR array that shares the tensor's memory; it is nil for a tensor that holds an error.
