@@ -506,6 +506,14 @@ func (l *lowering) unwrapped(v *ir.Value, t ir.Type) *ir.Value {
 	return out
 }
 
+// bool is a condition as a value.
+func (l *lowering) bool(c cond) *ir.Value {
+	if c.static {
+		return l.constant(c.value)
+	}
+	return c.v
+}
+
 // cond lowers an expression to a condition, converting numbers and tensors of one element to bool.
 func (l *lowering) cond(e expr) cond {
 	c := l.condition(e)

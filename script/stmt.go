@@ -789,14 +789,14 @@ func (l *lowering) whileLoop(s *whileStmt) bool {
 	}
 	l.loopOver(s.pos, s.body, nil, func(exit bool) *loopSpec {
 		return &loopSpec{
-			enter: c.v,
+			enter: l.bool(c),
 			body: func(*ir.Value) {
 				if !c.static {
 					l.refine(c.yes)
 				}
 				l.block(s.body)
 			},
-			again: func() *ir.Value { return l.unlessLeft(exit, func() *ir.Value { return l.cond(s.cond).v }) },
+			again: func() *ir.Value { return l.unlessLeft(exit, func() *ir.Value { return l.bool(l.cond(s.cond)) }) },
 		}
 	})
 	l.refine(c.no)
