@@ -110,8 +110,12 @@ func (r report) print(w io.Writer) {
 	if r.CUDA.Found {
 		fmt.Fprintf(w, "CUDA   driver library %s\n", r.CUDA.Path)
 	} else {
-		fmt.Fprintf(w, "CUDA   no driver library; tried %s\n", strings.Join(r.CUDA.Tried, ", "))
-		fmt.Fprintf(w, "       a GPU needs NVIDIA's driver (libcuda.so.1)\n")
+		dirs := make([]string, len(r.CUDA.Tried))
+		for i, path := range r.CUDA.Tried {
+			dirs[i] = filepath.Dir(path)
+		}
+		fmt.Fprintf(w, "CUDA   not found: a GPU needs NVIDIA's driver (libcuda.so.1); PTX can be compiled without\n")
+		fmt.Fprintf(w, "       tried in %s\n", strings.Join(dirs, ", "))
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
+	godebug "runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/gtc-project/gtc/internal/debug"
 	"github.com/gtc-project/gtc/runtime/jit"
 )
 
@@ -184,7 +185,11 @@ func unitError(r any, unit, units int64) error {
 	if !ok {
 		err = fmt.Errorf("%v", r)
 	}
-	return fmt.Errorf("pool: unit %d of %d failed: %w\n%s", unit, units, err, debug.Stack())
+	err = fmt.Errorf("pool: unit %d of %d failed: %w", unit, units, err)
+	if debug.On("stack") {
+		err = fmt.Errorf("%w\n%s", err, godebug.Stack())
+	}
+	return err
 }
 
 // result is the job's error, or the context's when units were left undone.
