@@ -2,6 +2,7 @@ package aten
 
 import (
 	"math"
+	"strings"
 
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -40,10 +41,10 @@ type rows struct {
 // isMask reports whether an index is a mask rather than a tensor of positions.
 func isMask(b *ir.Builder, i *ir.Value) bool {
 	d := dt(b, i)
-	if d.IsFloat() {
+	if d != dtype.I64 && d != dtype.Bool && d != dtype.U8 {
 		b.Failf("tensors used as indices must be long, byte or bool tensors, got %s", typeName(d))
 	}
-	return d == dtype.Bool || d == dtype.U8
+	return d != dtype.I64
 }
 
 // checkMask stops unless a mask's shape is that of the dims from d on which it indexes.
@@ -143,6 +144,12 @@ func onlyIndex(indices []*ir.Value) (at int, ok bool) {
 		at = i
 	}
 	return at, at >= 0
+}
+
+// isOnlyMask reports whether the only index is a mask: assigning one number through it is masked_fill, which converts the number.
+func isOnlyMask(b *ir.Builder, indices []*ir.Value) bool {
+	at, ok := onlyIndex(indices)
+	return ok && isMask(b, indices[at])
 }
 
 // indexMask gives the rows where a mask is true; the mask covers the dims from at on.
@@ -279,7 +286,7 @@ func inverse(order []int) []int {
 
 func indexPut(b *ir.Builder, x *ir.Value, indices []*ir.Value, values, accumulate *ir.Value) []*ir.Value {
 	add := constBool(b, accumulate)
-	if dv, dx := dt(b, values), dt(b, x); dv != dx && rank(b, values) > 0 {
+	if dv, dx := dt(b, values), dt(b, x); dv != dx && !(rank(b, values) == 0 && isOnlyMask(b, indices)) {
 		b.Failf("Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.", typeName(dx), typeName(dv))
 	}
 	values = cast(b, values, dt(b, x))
@@ -307,7 +314,6 @@ func indexPut(b *ir.Builder, x *ir.Value, indices []*ir.Value, values, accumulat
 	for i, o := range order {
 		target[i] = part[o]
 	}
-	values = dropLeadingOnes(b, values, len(target))
 	if vs := shapeOf(b, values); len(vs) > len(target) || !fits(vs, target) {
 		b.Failf("shape mismatch: value tensor of shape %v cannot be broadcast to indexing result of shape %v", vs, target)
 	}
@@ -317,15 +323,6 @@ func indexPut(b *ir.Builder, x *ir.Value, indices []*ir.Value, values, accumulat
 		return one(reshape(b, out, shapeOf(b, x)))
 	}
 	return one(permute(b, reshape(b, out, r.shape), inverse(r.order)))
-}
-
-// dropLeadingOnes removes leading dims of size 1 while x has more than r dims.
-func dropLeadingOnes(b *ir.Builder, x *ir.Value, r int) *ir.Value {
-	shape := shapeOf(b, x)
-	for len(shape) > r && shape[0] == 1 {
-		shape = shape[1:]
-	}
-	return reshape(b, x, shape)
 }
 
 // fits reports whether shape s broadcasts to t.
@@ -363,16 +360,21 @@ func alongOneDim() {
 		x, dim, i := rowIndex(b, "index_select", args[0], args[1], args[2])
 		out := moveDim(b, b.Op("take", moveDim(b, x, dim, 0), i), 0, dim)
 		if rank(b, args[0]) == 0 {
+			if n := numel(b, i); n != 1 {
+				b.Failf("index_select(): Index to scalar can have only 1 value, got %d value(s)", n)
+			}
 			out = reshape(b, out, nil)
 		}
 		return one(out)
 	})
 	def(Method|Torch, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		d := sameDType(b, "index_add(): self and source", args[0], args[3])
+		needIndex(b, "index_add", args[2], dtype.I64, dtype.I32)
 		return one(putRows(b, "index_add", args[0], args[1], args[2], timesAlpha(b, args[3], args[4], d), true))
 	})
 	def(Method|Torch, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		sameDType(b, "index_copy(): self and source", args[0], args[3])
+		needIndex(b, "index_copy", args[2], dtype.I64)
 		return one(putRows(b, "index_copy", args[0], args[1], args[2], args[3], false))
 	})
 	fillRows := func(b *ir.Builder, args []*ir.Value) []*ir.Value {
@@ -380,6 +382,7 @@ func alongOneDim() {
 		if args[3].Type.IsTensor() && rank(b, args[3]) != 0 {
 			b.Failf("index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", rank(b, args[3]))
 		}
+		needIndex(b, "index_fill", args[2], dtype.I64)
 		y, dim, i := rowIndex(b, "index_fill", x, args[1], args[2])
 		src := broadcastTo(b, tensorArg(b, args[3], dt(b, x)), replace(shapeOf(b, y), dim, numel(b, i)))
 		i = wrapIndex(b, i, shapeOf(b, y)[dim])
@@ -389,8 +392,12 @@ func alongOneDim() {
 	def(Method|Torch, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", fillRows)
 	def(Method|Torch, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
 		func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+			needIndex(b, "index_reduce", args[2], dtype.I64, dtype.I32)
 			x, dim, i := rowIndex(b, "index_reduce", args[0], args[1], args[2])
 			src := args[3]
+			if mode := constStr(b, args[4]); mode == "sum" {
+				b.Failf("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum: use index_add")
+			}
 			full := broadcastTo(b, along1(b, i, dim, rank(b, x)), shapeOf(b, src))
 			return one(scatterReduce(b, x, dim, full, src, constStr(b, args[4]), constBool(b, args[5])))
 		})
@@ -404,9 +411,7 @@ func along1(b *ir.Builder, v *ir.Value, dim, r int) *ir.Value {
 // rowIndex is a tensor, a dim and a vector of i64 indices; a 0-d tensor becomes one of shape [1].
 func rowIndex(b *ir.Builder, fn string, x, dimArg, i *ir.Value) (*ir.Value, int, *ir.Value) {
 	dim := wrapDim(b, constInt(b, dimArg), rank(b, x))
-	if d := dt(b, i); d != dtype.I64 && d != dtype.I32 {
-		b.Failf("%s(): Expected dtype int32 or int64 for index, got %s", fn, typeName(d))
-	}
+	needIndex(b, fn, i, dtype.I64, dtype.I32)
 	if rank(b, i) > 1 {
 		b.Failf("%s(): Index is supposed to be a vector, got shape %v", fn, i.Type.Shape())
 	}
@@ -417,6 +422,19 @@ func rowIndex(b *ir.Builder, fn string, x, dimArg, i *ir.Value) (*ir.Value, int,
 		x = reshape(b, x, []int{1})
 	}
 	return x, dim, cast(b, i, dtype.I64)
+}
+
+// needIndex stops unless an index tensor has one of the dtypes that a function takes.
+func needIndex(b *ir.Builder, fn string, i *ir.Value, allowed ...dtype.DType) {
+	d := dt(b, i)
+	names := make([]string, len(allowed))
+	for k, a := range allowed {
+		if a == d {
+			return
+		}
+		names[k] = typeName(a)
+	}
+	b.Failf("%s(): Expected a tensor of dtype %s for index, but got %s", fn, strings.Join(names, " or "), typeName(d))
 }
 
 // sameDType stops unless two tensors have one dtype, which it gives.
@@ -450,19 +468,18 @@ func gathers() {
 	})
 	def(Method|Torch, "take(Tensor self, Tensor index) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		n := numel(b, args[0])
-		if d := dt(b, args[1]); d != dtype.I64 {
-			b.Failf("take(): Expected a long tensor for index, but got %s", typeName(d))
-		}
+		needIndex(b, "take", args[1], dtype.I64)
 		return one(b.Op("take", reshape(b, args[0], []int{n}), wrapIndex(b, args[1], n)))
 	})
 	def(Method|Torch, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		n := numel(b, args[0])
 		sameDType(b, "put_(): self and source", args[0], args[2])
 		i, src := args[1], args[2]
+		needIndex(b, "put_", i, dtype.I64)
 		if numel(b, i) != numel(b, src) {
 			b.Failf("put_(): Expected source and index to have the same number of elements, but got source.numel() = %d, index.numel() = %d", numel(b, src), numel(b, i))
 		}
-		out := b.Op("put", reshape(b, args[0], []int{n}), wrapIndex(b, cast(b, i, dtype.I64), n), reshape(b, src, shapeOf(b, i)), b.Bool(constBool(b, args[3])))
+		out := b.Op("put", reshape(b, args[0], []int{n}), wrapIndex(b, i, n), reshape(b, src, shapeOf(b, i)), b.Bool(constBool(b, args[3])))
 		return one(reshape(b, out, shapeOf(b, args[0])))
 	})
 	def(Method|Torch, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
@@ -632,9 +649,9 @@ func masks() {
 		if n == 0 {
 			return one(xm[0])
 		}
-		at := apply(b, "sub", b.Op("cumsum", cast(b, mask, dtype.I64), b.Int(0)), 1)
-		at = apply(b, "where", mask, at, 0)
-		src := reshape(b, args[2], []int{numel(b, args[2])})
+		// where the mask is false the place is 0, that of an element in front of the source's
+		at := apply(b, "where", mask, b.Op("cumsum", cast(b, mask, dtype.I64), b.Int(0)), 0)
+		src := concat(b, 0, fill(b, zeroOf(dt(b, xm[0])), dt(b, xm[0]), []int{1}), reshape(b, args[2], []int{numel(b, args[2])}))
 		picked := reshape(b, b.Op("take", src, at), shape)
 		return one(b.Op("where", xm[1], picked, xm[0]))
 	})

@@ -24,10 +24,14 @@ func init() {
 		shape := shapeOf(b, args[0])
 		return one(reshape(b, counting(b, product(shape), dtype.I64), shape))
 	})
-	// write_at is x with the elements that index numbers replaced by those of src; the last of several for one element wins.
-	def(Hidden, "write_at(Tensor self, Tensor index, Tensor src) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+	// write_at is x with the elements that index numbers replaced by those of src; the last of several for one element wins. With checked,
+	// an index that repeats elements along a dim is refused.
+	def(Hidden, "write_at(Tensor self, Tensor index, Tensor src, bool checked=False) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x := args[0]
 		n := numel(b, args[1])
+		if constBool(b, args[3]) {
+			args[1] = b.Op("no_overlap", args[1])
+		}
 		flat := reshape(b, x, []int{numel(b, x)})
 		src := reshape(b, cast(b, args[2], dt(b, x)), []int{n})
 		out := Lookup("scatter.src").Expand(b, []*ir.Value{flat, b.Int(0), reshape(b, args[1], []int{n}), src})

@@ -42,6 +42,10 @@ func functionalWrites() {
 			b.Failf("dimensions must larger than 1")
 		}
 		mask := diagonalMask(b, len(shape), 0, 1, shape[0], shape[1], 0)
+		if constBool(b, args[2]) && len(shape) == 2 { // the diagonal starts anew below a tall matrix's end
+			flat := reshape(b, counting(b, product(shape), dtype.I64), shape)
+			mask = apply(b, "eq", apply(b, "remainder", flat, shape[1]+1), 0)
+		}
 		for d := 2; d < len(shape); d++ {
 			if shape[d] != shape[0] || shape[1] != shape[0] {
 				b.Failf("all dimensions of input must be of equal length, got %v", shape)
@@ -54,7 +58,6 @@ func functionalWrites() {
 
 // expandSource broadcasts src to the shape of the tensor that it is copied into.
 func expandSource(b *ir.Builder, src *ir.Value, shape []int) *ir.Value {
-	src = dropLeadingOnes(b, src, len(shape))
 	if have := shapeOf(b, src); !fits(have, shape) {
 		b.Failf("The size of the source tensor %v must match, or broadcast to, the size of the destination tensor %v", have, shape)
 	}

@@ -109,7 +109,7 @@ func reshapes() {
 	for i, name := range []string{"atleast_1d", "atleast_2d", "atleast_3d"} {
 		def(Torch, name+"(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 			return one(atLeast(b, args[0], i+1))
-		}, mayView)
+		}, isView)
 		def(Torch, name+".Sequence(Tensor[] tensors) -> Tensor[]", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 			return one(b.List(atLeastAll(b, listElems(b, args[0]), i+1)...))
 		})
@@ -209,6 +209,8 @@ func viewable(sizes, strides, shape []int) bool {
 func flatten(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	shape := shapeOf(b, args[0])
 	if len(shape) == 0 {
+		wrapDim(b, constInt(b, args[1]), 0)
+		wrapDim(b, constInt(b, args[2]), 0)
 		return one(asShape(b, args[0], []int{1}))
 	}
 	from, to := wrapDim(b, constInt(b, args[1]), len(shape)), wrapDim(b, constInt(b, args[2]), len(shape))
@@ -293,7 +295,11 @@ func transposes() {
 	}, isView)
 	for _, name := range []string{"mT", "mH", "adjoint"} {
 		def(Method, name+"(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-			if r := rank(b, args[0]); r < 2 {
+			r := rank(b, args[0])
+			if r == 0 {
+				return args
+			}
+			if r < 2 {
 				b.Failf("tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, r)
 			}
 			return swap(b, args[0], -2, -1)
@@ -301,7 +307,11 @@ func transposes() {
 	}
 	alias(Torch, "adjoint", "adjoint")
 	def(Method, "matrix_H(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-		if r := rank(b, args[0]); r != 2 {
+		r := rank(b, args[0])
+		if r == 0 {
+			return args
+		}
+		if r != 2 {
 			b.Failf("tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", r)
 		}
 		return swap(b, args[0], 0, 1)
@@ -366,6 +376,11 @@ func expansions() {
 	}
 	def(Torch, "cartesian_prod(Tensor[] tensors) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		xs := listElems(meshOperand(b, args[0]), args[0])
+		for _, x := range xs {
+			if r := rank(b, x); r != 1 {
+				b.Failf("cartesian_prod: Expect a 1D vector, but got shape %v", shapeOf(b, x))
+			}
+		}
 		if len(xs) == 1 {
 			return one(xs[0])
 		}
@@ -381,6 +396,9 @@ func meshOperand(b *ir.Builder, list *ir.Value) *ir.Builder {
 	for _, x := range listElems(b, list) {
 		if r := rank(b, x); r > 1 {
 			b.Failf("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of shape %v", x.Type.Shape())
+		}
+		if d, first := dt(b, x), dt(b, listElems(b, list)[0]); d != first {
+			b.Failf("torch.meshgrid expects all tensors to have the same dtype, got %s and %s", typeName(first), typeName(d))
 		}
 	}
 	return b
@@ -817,11 +835,10 @@ func alongDim(b *ir.Builder, x, dim *ir.Value) (*ir.Value, int) {
 	if isNone(dim) {
 		return reshape(b, x, []int{numel(b, x)}), 0
 	}
-	d := wrapDim(b, constInt(b, dim), rank(b, x))
 	if rank(b, x) == 0 {
-		x = reshape(b, x, []int{1})
+		b.Failf("Dimension specified as %d but tensor has no dimensions", constInt(b, dim))
 	}
-	return x, d
+	return x, wrapDim(b, constInt(b, dim), rank(b, x))
 }
 
 func repeatEach(b *ir.Builder, args []*ir.Value) []*ir.Value {
@@ -925,14 +942,20 @@ func rot90(b *ir.Builder, args []*ir.Value) []*ir.Value {
 func roll(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	x, shifts, dims := args[0], constInts(b, args[1]), constInts(b, args[2])
 	shape := shapeOf(b, x)
-	if product(shape) == 0 {
-		return one(x)
+	if len(shifts) == 0 {
+		b.Failf("roll: shifts must not be empty")
 	}
 	if len(dims) == 0 && len(shifts) == 1 {
 		return one(reshape(b, rollDim(b, reshape(b, x, []int{product(shape)}), 0, shifts[0]), shape))
 	}
 	if len(dims) != len(shifts) {
 		b.Failf("shifts and dimensions must align. shifts: %d, dims:%d", len(shifts), len(dims))
+	}
+	if len(shape) == 0 {
+		b.Failf("Dimension specified as %d but tensor has no dimensions", dims[0])
+	}
+	if product(shape) == 0 {
+		return one(x)
 	}
 	for i, d := range dims {
 		x = rollDim(b, x, wrapDim(b, d, len(shape)), shifts[i])
@@ -941,10 +964,10 @@ func roll(b *ir.Builder, args []*ir.Value) []*ir.Value {
 }
 
 func rollDim(b *ir.Builder, x *ir.Value, dim, shift int) *ir.Value {
-	if rank(b, x) == 0 {
+	n := shapeOf(b, x)[dim]
+	if n == 0 {
 		return x
 	}
-	n := shapeOf(b, x)[dim]
 	at := ((-shift)%n + n) % n
 	if at == 0 {
 		return x

@@ -109,7 +109,7 @@ func TestPartialViewsAndTheirWrites(t *testing.T) {
 	want(t, []string{"i64[2,2]{0,2,3,5}"}, "slice.Tensor", m23, int64(1), nil, nil, int64(2))
 	want(t, []string{"i64[1,3]{3,4,5}"}, "slice.Tensor", m23, int64(0), int64(-1))
 	want(t, []string{"i64[0,3]{}"}, "slice.Tensor", m23, int64(0), int64(5), int64(9))
-	want(t, []string{"i64[2,3]{7,1,8,7,4,8}"}, "slice_scatter", m23, i64s([]int{2}, 7, 8), int64(1), int64(0), nil, int64(2))
+	want(t, []string{"i64[2,3]{7,1,8,7,4,8}"}, "slice_scatter", m23, i64s([]int{2, 2}, 7, 8, 7, 8), int64(1), int64(0), nil, int64(2))
 	want(t, []string{"i64[2,2]{1,2,4,5}"}, "narrow", m23, int64(1), int64(1), int64(2))
 	want(t, []string{"i64[2,2,2]{0,1,1,2,3,4,4,5}"}, "unfold", m23, int64(1), int64(2), int64(1))
 	want(t, []string{"i64[2]{1,5}"}, "diagonal", m23, int64(1))

@@ -32,7 +32,7 @@ func indexedViews() {
 			return one(overwriteLater(b, x, args[1], dim, i))
 		}
 		dim, i := selection(b, x, args[2], args[3])
-		src := broadcastTo(b, cast(b, args[1], dt(b, x)), remove(shapeOf(b, x), dim))
+		src := sameShape(b, "select_scatter", cast(b, args[1], dt(b, x)), remove(shapeOf(b, x), dim))
 		return one(overwrite(b, x, unsqueeze(b, src, dim), dim, i, i+1, 1))
 	})
 	def(Hidden, "slice.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
@@ -44,7 +44,7 @@ func indexedViews() {
 			x := args[0]
 			dim, lo, hi, step := sliceBounds(b, x, args[2:])
 			shape := replace(shapeOf(b, x), dim, (hi-lo+step-1)/step)
-			return one(overwrite(b, x, broadcastTo(b, cast(b, args[1], dt(b, x)), shape), dim, lo, hi, step))
+			return one(overwrite(b, x, sameShape(b, "slice_scatter", cast(b, args[1], dt(b, x)), shape), dim, lo, hi, step))
 		})
 	def(Method|Torch, "narrow(Tensor self, int dim, int start, int length) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x := args[0]
@@ -62,6 +62,14 @@ func indexedViews() {
 		return one(sliceDim(b, x, dim, start, start+length, 1))
 	}, isView)
 	def(Method, "unfold(Tensor self, int dimension, int size, int step) -> Tensor", unfold, isView)
+}
+
+// sameShape is src, which must have the shape of the part of a tensor that it replaces.
+func sameShape(b *ir.Builder, fn string, src *ir.Value, part []int) *ir.Value {
+	if got := shapeOf(b, src); !sameInts(got, part) {
+		b.Failf("%s: expected src to have a size equal to the slice of self. src size = %v, slice size = %v", fn, got, part)
+	}
+	return src
 }
 
 // selection is a dim and a non-negative index into it.
@@ -190,6 +198,9 @@ func unfold(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		b.Failf("step is %d but must be > 0", step)
 	}
 	last := len(shape) - 1
+	if size == 0 {
+		return one(fill(b, zeroOf(dt(b, x)), dt(b, x), append(replace(shape, dim, shape[dim]/step+1), 0)))
+	}
 	w := b.Op("windows", moveDim(b, x, dim, last), b.Ints(size), b.Ints(step), b.Ints(1))
 	return one(moveDim(b, w, last, dim))
 }
@@ -209,7 +220,7 @@ func diagonals() {
 			x, offset := args[0], constInt(b, args[2])
 			d1, d2 := twoDims(b, rank(b, x), args[3], args[4])
 			part := shapeOf(b, diagonal(b, x, offset, d1, d2))
-			src := broadcastTo(b, cast(b, args[1], dt(b, x)), part)
+			src := sameShape(b, "diagonal_scatter", cast(b, args[1], dt(b, x)), part)
 			shape := shapeOf(b, x)
 			placed := onDiagonal(b, src, offset, d1, d2, shape[d1], shape[d2])
 			return one(b.Op("where", broadcast(b, diagonalMask(b, len(shape), d1, d2, shape[d1], shape[d2], offset), placed, x)...))

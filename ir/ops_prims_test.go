@@ -64,6 +64,7 @@ func opCases() []opCase {
 		{"slice", []Datum{x, int64(1), int64(2), int64(2), int64(1)}},
 		{"windows", []Datum{randn(3, 2, 5, 6), Ints(2, 3), Ints(2, 1), Ints(1, 2)}},
 		{"diagonal", []Datum{x, int64(1), int64(0), int64(2)}},
+		{"no_overlap", []Datum{i64([]int{2, 2}, 0, 1, 2, 3)}},
 		{"diagonal", []Datum{x, int64(-1), int64(2), int64(1)}},
 		{"diagonal", []Datum{x, int64(9), int64(2), int64(1)}},
 		{"flip", []Datum{x, Ints(0, 2)}},

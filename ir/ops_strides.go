@@ -50,6 +50,48 @@ var (
 	})
 )
 
+var (
+	_ = register(&Op{
+		Name: "index_strides", Doc: "The strides of a view, whose elements are the numbers of those of the tensor that it shows.", Params: []string{"index"},
+		Class: Host, NoGrad: true, Infer: is(IntList),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			return one(Ints(numberedStrides(c.Array(0))...))
+		},
+	})
+	_ = register(&Op{
+		Name: "no_overlap", Doc: "The index itself; an error where the elements along a dimension are all the same one, as those of an expanded tensor are.",
+		Params: []string{"index"}, Class: Move, Effect: MayFail, NoGrad: true,
+		Infer: func(c *Call) ([]Type, error) {
+			x, err := c.tensor(0)
+			return []Type{x}, err
+		},
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			x := c.Array(0)
+			for d, s := range numberedStrides(x) {
+				if x.Shape[d] > 1 && s == 0 && x.Len() > 0 {
+					return nil, fmt.Errorf("unsupported operation: more than one element of the written-to tensor refers to a single memory location (dimension %d of shape %v). Please clone() the tensor before performing the operation.", d, x.Shape)
+				}
+			}
+			return one(x)
+		},
+	})
+)
+
+// numberedStrides are the differences of neighbours along each dim of an array of element numbers; a dim of size one gets the stride of
+// a dense tensor.
+func numberedStrides(x *Array) []int {
+	strides := make([]int, len(x.Shape))
+	next := 1
+	for d := len(x.Shape) - 1; d >= 0; d-- {
+		strides[d] = next
+		if x.Shape[d] > 1 && x.Len() > 0 {
+			strides[d] = int(x.Int(x.Offset+x.Strides[d]) - x.Int(x.Offset))
+		}
+		next = max(x.Shape[d], 1) * strides[d]
+	}
+	return strides
+}
+
 func denseStrides(shape []int) []int {
 	s := make([]int, len(shape))
 	n := 1

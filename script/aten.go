@@ -439,6 +439,9 @@ func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 	if base, ok := bound0(bound); ok && (fn.View || viewRules[fn.Name] != nil) && base.t.Kind == ir.KTensor {
 		return l.emitView(fn, base, args)
 	}
+	if views := l.emitViewsOf(fn, bound, args); views != nil {
+		return views
+	}
 	name := fn.Name
 	switch name {
 	case "batch_norm", "instance_norm":

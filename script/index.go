@@ -366,7 +366,7 @@ func (l *lowering) setTensorItem(at located, v value, p Pos) {
 			l.writeTensor(at.view, l.aten1("copy", l.read(at.view), l.read(r), l.constant(false)))
 			return
 		}
-		l.writeTensor(at.view, l.putIndexed(at, l.castTo(l.read(r), l.read(at.view))))
+		l.writeTensor(at.view, l.putIndexed(at, l.read(r)))
 		return
 	}
 	s, ok := number(v)

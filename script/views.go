@@ -11,6 +11,7 @@ import (
 var viewRules = map[string]func(l *lowering, r *refV, args []*ir.Value) tri{
 	"select.int": firstDim, "slice.Tensor": firstDimStep, "narrow": firstDim, "unbind": nil,
 	"unsqueeze": keepLayout, "squeeze": keepLayout, "squeeze.dim": keepLayout, "view": keepLayout, "view_as": keepLayout, "view.dtype": keepLayout,
+	"atleast_1d": keepLayout, "atleast_2d": keepLayout, "atleast_3d": keepLayout,
 	"unflatten": keepLayout, "detach": keepLayout, "alias": keepLayout, "positive": keepLayout,
 }
 
@@ -42,6 +43,13 @@ func init() {
 	for _, name := range []string{"split.Tensor", "split.sizes", "split.torch", "split.torch_sizes", "split_with_sizes", "chunk", "unsafe_chunk", "unsafe_split",
 		"tensor_split.sections", "tensor_split.indices", "tensor_split.sections_method", "tensor_split.indices_method"} {
 		listViews[name] = cat(2)
+	}
+	for i, name := range []string{"vsplit", "hsplit", "dsplit"} {
+		stack := []string{"vstack", "hstack", "dstack"}[i]
+		joined := func([]*ir.Value) func(l *lowering, list *ir.Value) *ir.Value {
+			return func(l *lowering, list *ir.Value) *ir.Value { return l.aten1(stack, list) }
+		}
+		listViews[name+".int"], listViews[name+".array"] = joined, joined
 	}
 	listViews["unbind"] = func(args []*ir.Value) func(l *lowering, list *ir.Value) *ir.Value {
 		return func(l *lowering, list *ir.Value) *ir.Value { return l.aten1("stack", list, args[1]) }
@@ -81,6 +89,65 @@ func (l *lowering) emitPieces(fn *aten.Fn, base *refV, args []*ir.Value) value {
 	return &refV{t: t, cell: l.newCell(t, p)}
 }
 
+// emitViewsOf lowers a function of a list of tensors that gives a view of each; nil for other functions and for lists of unknown length.
+func (l *lowering) emitViewsOf(fn *aten.Fn, bound []value, args []*ir.Value) value {
+	var view func(r *refV, i, n int) *refV
+	switch fn.Base {
+	case "broadcast_tensors", "meshgrid":
+		list := l.aten(fn.Name, []ir.Type{ir.ListOf(ir.AnyTensor)}, args...)[0]
+		xy := false
+		if len(args) > 1 {
+			mode, _ := args[1].Const()
+			xy = mode == "xy"
+		}
+		view = func(r *refV, i, n int) *refV {
+			if fn.Base == "meshgrid" {
+				at := i
+				if xy && n > 1 && i < 2 {
+					at = 1 - i
+				}
+				sizes := make([]*ir.Value, n)
+				for k := range sizes {
+					sizes[k] = l.int(1)
+				}
+				sizes[at] = l.int(-1)
+				r = l.step(r, "view", l.list(sizes, ir.Int))
+			}
+			return l.step(r, "expand", l.op("shape", l.op("list_get", list, l.int(i))), l.constant(false))
+		}
+	case "atleast_1d", "atleast_2d", "atleast_3d":
+		view = func(r *refV, _, _ int) *refV { return l.step(r, fn.Base) }
+	default:
+		return nil
+	}
+	if len(bound) == 0 {
+		return nil
+	}
+	var elems []value
+	switch x := bound[0].(type) {
+	case *varArgs:
+		elems = x.elems
+	case *tupleV:
+		elems = x.elems
+	case *refV:
+		if s, ok := l.static(x); ok {
+			elems = s.elems
+		}
+	}
+	if len(elems) == 0 {
+		return nil
+	}
+	out := make([]value, len(elems))
+	for i, e := range elems {
+		r, ok := isTensor(e)
+		if !ok {
+			return nil
+		}
+		out[i] = view(r, i, len(elems))
+	}
+	return l.freshList(ir.ListOf(ir.AnyTensor), out)
+}
+
 // unbind is the list of the slices of a tensor along its first dimension.
 func (l *lowering) unbind(r *refV) *refV {
 	return l.function("unbind", aten.Method, []value{r}, nil, l.pos, "unbind").(*refV)
@@ -96,18 +163,35 @@ func (l *lowering) strides(r *refV) (shape, strides *ir.Value, ok bool) {
 	if !isTensor || unwrapped(r.cell.t).Kind != ir.KTensor {
 		return nil, nil, false
 	}
+	storage := cur
 	strides = l.op("dense_strides", l.op("shape", cur))
 	for _, s := range r.path {
 		if s.name == "unwrap" {
 			cur = s.read(l, cur)
+			storage = cur
 			continue
 		}
 		if strides, ok = l.stepStrides(s, cur, strides); !ok {
-			return nil, nil, false
+			return l.numberedStrides(storage, r.path)
 		}
 		cur = s.read(l, cur)
 	}
 	return l.op("shape", cur), strides, true
+}
+
+// numberedStrides is strides for any views: the storage's element numbers, seen through the same views, tell.
+func (l *lowering) numberedStrides(storage *ir.Value, path []*step) (shape, strides *ir.Value, ok bool) {
+	numbers := l.aten1("write_index", storage)
+	for _, s := range path {
+		switch s.name {
+		case "unwrap":
+		case "view.dtype":
+			return nil, nil, false
+		default:
+			numbers = s.read(l, numbers)
+		}
+	}
+	return l.op("shape", numbers), l.op("index_strides", numbers), true
 }
 
 // stepStrides gives the strides after a view step.
