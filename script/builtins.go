@@ -547,9 +547,8 @@ type specialFunction func(l *lowering, args []value, kws []kwValue, e *callExpr)
 var specialFunctions map[string]specialFunction
 
 func init() {
-	self := func(l *lowering, r *refV, _ []value, _ []kwValue, _ Pos) value { return r }
 	specialMethods = map[string]specialMethod{
-		"requires_grad_": self, "retain_grad": func(l *lowering, r *refV, _ []value, _ []kwValue, _ Pos) value { return l.none() },
+		"requires_grad_": methodRequiresGrad, "retain_grad": func(l *lowering, r *refV, _ []value, _ []kwValue, _ Pos) value { return l.none() },
 		"detach_": func(l *lowering, r *refV, _ []value, _ []kwValue, p Pos) value {
 			l.fail(p, "detach_() is not supported: write x = x.detach()")
 			return nil
@@ -563,9 +562,8 @@ func init() {
 			l.arity(args, 0, 0, "Tensor.item", p)
 			return scalarOf(l.op("item", l.read(r)))
 		},
-		"backward": func(l *lowering, r *refV, _ []value, _ []kwValue, p Pos) value {
-			l.fail(p, "backward() is not supported in a script: use torch.autograd.grad")
-			return nil
+		"backward": func(l *lowering, r *refV, args []value, kws []kwValue, p Pos) value {
+			return l.backward([]value{r}, args, kws, "Tensor.backward", p)
 		},
 		"is_contiguous": methodIsContiguous, "stride": methodStride, "cuda": methodCuda,
 		"zero_": func(l *lowering, r *refV, args []value, _ []kwValue, p Pos) value {
@@ -576,7 +574,7 @@ func init() {
 	}
 	detached := func(l *lowering, args []value, kws []kwValue, e *callExpr) value { return nil }
 	specialFunctions = map[string]specialFunction{
-		"torch.autograd.grad": autogradGrad, "torch.manual_seed": manualSeed, "torch.random.manual_seed": manualSeed,
+		"torch.autograd.grad": autogradGrad, "torch.autograd.backward": autogradBackward, "torch.manual_seed": manualSeed, "torch.random.manual_seed": manualSeed,
 		"torch.jit.is_scripting": func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value { return l.scalar(true) },
 		"torch.jit.is_tracing":   func(l *lowering, _ []value, _ []kwValue, _ *callExpr) value { return l.scalar(false) },
 		"torch.jit._unwrap_optional": func(l *lowering, args []value, _ []kwValue, e *callExpr) value {
@@ -705,81 +703,6 @@ func (l *lowering) torchCall(name string, args []value, kws []kwValue, e *callEx
 		l.fail(kws[out].pos, "the argument out= is not supported: assign the result")
 	}
 	return l.dispatchAten(fns, args, kws, e.pos, name)
-}
-
-// autogradGrad lowers torch.autograd.grad to a grad node.
-func autogradGrad(l *lowering, args []value, kws []kwValue, e *callExpr) value {
-	names := []string{"outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "allow_unused"}
-	given := map[string]value{}
-	for i, a := range args {
-		if i >= len(names) {
-			l.fail(e.pos, "torch.autograd.grad() takes at most %d arguments", len(names))
-		}
-		given[names[i]] = a
-	}
-	for _, k := range kws {
-		given[k.name] = k.v
-	}
-	tensors := func(name string) []*ir.Value {
-		v := given[name]
-		if r, ok := isTensor(v); ok {
-			return []*ir.Value{l.read(r)}
-		}
-		elems, ok := l.unrolled(v, nil)
-		if !ok {
-			l.fail(e.pos, "torch.autograd.grad(): argument '%s' must be a list of tensors whose length is known here", name)
-		}
-		out := make([]*ir.Value, len(elems))
-		for i, x := range elems {
-			out[i] = l.irOf(x)
-		}
-		return out
-	}
-	if given["outputs"] == nil || given["inputs"] == nil {
-		l.fail(e.pos, "torch.autograd.grad() is missing a value for argument 'outputs' or 'inputs'")
-	}
-	outputs, inputs := tensors("outputs"), tensors("inputs")
-	seeds := make([]*ir.Value, len(outputs))
-	for i := range seeds {
-		seeds[i] = l.constant(nil)
-	}
-	if g := given["grad_outputs"]; g != nil {
-		if t, _ := typeOf(g); t.Kind != ir.KNone {
-			if seeds = tensors("grad_outputs"); len(seeds) != len(outputs) {
-				l.fail(e.pos, "torch.autograd.grad(): %d grad_outputs were given for %d outputs", len(seeds), len(outputs))
-			}
-		}
-	}
-	l.at(e.pos)
-	opt := ir.OptionalOf(ir.AnyTensor)
-	types := make([]ir.Type, len(inputs))
-	for i := range types {
-		types[i] = opt
-	}
-	var n *ir.Node
-	l.try(func() {
-		n = l.b.Node(ir.OpGrad, ir.Attrs{Count: len(outputs)}, nil, types, append(append(append([]*ir.Value{}, outputs...), seeds...), inputs...)...)
-	})
-	create := false
-	if c, ok := given["create_graph"].(*scalarV); ok {
-		d, isConst := c.v.Const()
-		create = !isConst || d == true
-	}
-	out := make([]value, len(inputs))
-	for i, v := range n.Results {
-		if !create {
-			v = l.cutGrad(v)
-		}
-		out[i] = l.fresh(v, opt)
-	}
-	return l.freshList(ir.ListOf(opt), out)
-}
-
-// cutGrad detaches a gradient that may be None: without create_graph it is a constant to what follows.
-func (l *lowering) cutGrad(v *ir.Value) *ir.Value {
-	opt := ir.OptionalOf(ir.AnyTensor)
-	none := l.op("is_none", v)
-	return l.choose(none, func() content { return l.constant(nil) }, func() content { return l.op("detach", l.op("unwrap", v)) }, opt)
 }
 
 func manualSeed(l *lowering, args []value, _ []kwValue, e *callExpr) value {

@@ -217,7 +217,9 @@ func (l *lowering) tensorAttr(r *refV, e *attrExpr) value {
 		return l.scalar("cpu")
 	case "layout":
 		return l.scalar("torch.strided")
-	case "requires_grad", "is_cuda", "is_sparse", "is_quantized", "is_leaf", "is_mps", "is_meta":
+	case "requires_grad":
+		return l.scalar(l.leafOf(r) != nil)
+	case "is_cuda", "is_sparse", "is_quantized", "is_leaf", "is_mps", "is_meta":
 		return l.scalar(false)
 	case "T":
 		return l.view(r, viewStep("numpy_T", nil), no)
@@ -228,6 +230,9 @@ func (l *lowering) tensorAttr(r *refV, e *attrExpr) value {
 	case "data":
 		return l.view(r, viewStep("detach", nil), r.contiguous)
 	case "grad":
+		if f := l.leafOf(r); f != nil {
+			return f.grad
+		}
 		return l.none()
 	case "itemsize":
 		return l.tensorMethod(r, "element_size", nil, nil, e.pos)

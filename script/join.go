@@ -47,7 +47,7 @@ func (l *lowering) branchExits(cond *ir.Value, keep func(string) bool, exited *[
 	j := &joiner{l: l, cond: cond, serial: l.serial, ids: l.f.NumValues(), key: fmt.Sprintf("%s/if%d:%d", l.frame.key, p.Line, p.Col),
 		phis: map[[2]*ir.Value]*ir.Value{}, pairs: map[[2]*cell]*cell{}}
 	vars, cells, gone := l.frame.vars, l.cells, l.frame.gone
-	noGrad := l.noGrad
+	noGrad, leaves := l.noGrad, l.leaves
 	for i, f := range []func(){then, els} {
 		j.home[i], j.parts[i] = map[*cell]*cell{}, map[*cell][]*cell{}
 		s := &j.sides[i]
@@ -55,7 +55,7 @@ func (l *lowering) branchExits(cond *ir.Value, keep func(string) bool, exited *[
 		l.frame.vars, l.cells = copyVars(vars), l.snapshotOf(cells)
 		l.in(s.blk, f)
 		s.vars, s.cells = l.frame.vars, l.cells
-		l.noGrad = noGrad
+		l.noGrad, l.leaves = noGrad, leaves
 	}
 	l.frame.vars, l.cells, l.frame.gone = copyVars(vars), l.snapshotOf(cells), gone
 	l.at(p)

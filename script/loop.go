@@ -119,7 +119,7 @@ func (l *lowering) loop(spec *loopSpec) {
 // attempt lowers the loop once and reports whether that was final.
 func (lp *looper) attempt() bool {
 	l := lp.l
-	vars, cells, noGrad, gone := l.frame.vars, l.cells, l.noGrad, l.frame.gone
+	vars, cells, noGrad, gone, leaves := l.frame.vars, l.cells, l.noGrad, l.frame.gone, l.leaves
 	l.frame.vars, l.cells, l.frame.gone = copyVars(vars), l.snapshot(), copyGone(gone)
 	outer := l.b.Block
 	nodes := len(outer.Nodes)
@@ -155,7 +155,7 @@ func (lp *looper) attempt() bool {
 	})
 	l.scopes = scopes
 	endVars, endCells := l.frame.vars, l.cells
-	l.frame.vars, l.cells, l.noGrad, l.frame.gone = vars, cells, noGrad, gone
+	l.frame.vars, l.cells, l.noGrad, l.frame.gone, l.leaves = vars, cells, noGrad, gone, leaves
 	l.at(lp.spec.pos)
 	if lp.again {
 		outer.Nodes = outer.Nodes[:nodes]

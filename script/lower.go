@@ -27,6 +27,7 @@ type lowering struct {
 	serial int                 // counts cells, to tell those made in a branch from those before it
 	stamp  int                 // counts writes
 	noGrad int
+	leaves []leaf            // tensors on which requires_grad_() was called
 	inputs map[*weight]*refV // parameters and buffers of the entry's module; nil while a constructor computes with tensors
 	order  []*weight
 	train  bool

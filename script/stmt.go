@@ -222,11 +222,11 @@ func (l *lowering) raising(cond *ir.Value, when bool, stmts []stmt) {
 	if !when {
 		i = 1
 	}
-	vars, cells, noGrad, loop := l.frame.vars, l.cells, l.noGrad, l.frame.loop
+	vars, cells, noGrad, loop, leaves := l.frame.vars, l.cells, l.noGrad, l.frame.loop, l.leaves
 	l.frame.vars, l.cells = copyVars(vars), l.snapshot()
 	p := l.pos
 	l.in(blocks[i], func() { l.block(stmts) })
-	l.frame.vars, l.cells, l.noGrad, l.frame.loop = vars, cells, noGrad, loop
+	l.frame.vars, l.cells, l.noGrad, l.frame.loop, l.leaves = vars, cells, noGrad, loop, leaves
 	l.at(p)
 	for _, b := range blocks {
 		l.in(b, func() { l.try(func() { l.b.Yield() }) })
@@ -728,6 +728,12 @@ func (l *lowering) setAttr(t *attrExpr, v value) {
 	if m, ok := x.(*module); ok {
 		l.setModuleAttr(m, t, v)
 		return
+	}
+	if r, ok := isTensor(x); ok && t.name == "grad" {
+		if f := l.leafOf(r); f != nil {
+			l.write(f.grad, l.irOf(l.coerce(v, f.grad.t, t.pos, "assignment to .grad")))
+			return
+		}
 	}
 	l.fail(t.pos, "cannot assign to attribute '%s' of a value of type %s", short(t.name), describe(x))
 }
