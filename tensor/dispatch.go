@@ -308,6 +308,9 @@ func dispatch(op Op, fn *aten.Fn, args []any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if scope.Tracer() == nil {
+		markDrawn(fn != nil && fn.Random, args, results)
+	}
 	if fn == nil || !isConstant(fn.Name) {
 		record(op, args, results, scope)
 	} else {

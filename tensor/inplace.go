@@ -18,7 +18,31 @@ func (t *Tensor) InPlace(name string, args ...any) *Tensor {
 	if r.err != nil {
 		return r
 	}
+	if err := t.keepSaved(r); err != nil {
+		return failed(err)
+	}
 	return t.assign(name+"_", r)
+}
+
+// keepSaved copies what the gradient of r, which is about to be written to t, reads of t's storage.
+func (t *Tensor) keepSaved(r *Tensor) error {
+	if r.hist == nil || r.hist.entry == nil || r.store == t.store {
+		return nil
+	}
+	e, k := r.hist.entry, 0
+	var err error
+	for i, a := range e.args {
+		eachTensor([]any{a}, func(x *Tensor) {
+			if x.store == t.store && err == nil && e.reads(i) {
+				c := Call("clone", NoGrad(x))
+				if err = c.err; err == nil {
+					x.arr, x.store, e.versions[k] = c.arr, c.store, 0
+				}
+			}
+			k++
+		})
+	}
+	return err
 }
 
 // CopyFrom writes src, converted and broadcast, into t; it gives t.
@@ -54,7 +78,12 @@ func (t *Tensor) assign(op string, r *Tensor) *Tensor {
 	}
 	copyInto(t.arr, r.arr)
 	t.store.version.Add(1)
-	if tr := t.scope.Tracer(); tr != nil {
+	t.store.origin.write(r.store.origin.drawn.Load())
+	tr := t.scope.Tracer()
+	if tr == nil { // what is written comes out of a trace: the trace must know where it went
+		tr = r.scope.Tracer()
+	}
+	if tr != nil {
 		if err := tr.Write(t, r); err != nil {
 			return failed(err)
 		}

@@ -164,3 +164,22 @@ func (g *Generator) Key() int64 {
 	defer g.mu.Unlock()
 	return g.rng.Next()
 }
+
+// With runs f on the generator's stream, which goes on where f leaves it. No other draw happens meanwhile.
+func (g *Generator) With(f func(rng *ir.RNG) error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return f(&g.rng)
+}
+
+// Generator is the source of random numbers of the scope.
+func (s *Scope) Generator() *Generator { return s.generator() }
+
+// JoinedScope is the scope that an operation on ts has; an error where they do not go together, or one of them holds an error.
+func JoinedScope(ts ...*Tensor) (*Scope, error) {
+	args := make([]any, len(ts))
+	for i, t := range ts {
+		args[i] = t
+	}
+	return joinScopes(args)
+}

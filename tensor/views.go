@@ -11,6 +11,7 @@ import (
 // storage is the memory that views share.
 type storage struct {
 	version atomic.Uint64 // counts writes; the tape notices by it that a saved value was overwritten
+	origin  origin
 	size    int           // elements
 }
 
@@ -35,6 +36,7 @@ func (t *Tensor) own() {
 	}{}
 	both.storage.size = len(t.arr.Data) / t.arr.DType.Size()
 	both.views.size = both.storage.size
+	both.storage.origin.created = clock.Load()
 	t.store, t.views, t.version = &both.storage, &both.views, 0
 }
 
