@@ -94,12 +94,11 @@ func (n *BatchNorm2d) Forward(x *tensor.Tensor) *tensor.Tensor {
 	}
 	dims := []int{0, 2, 3}
 	xs := tensor.NoGrad(x)
-	n.RunningMean.Mul_(1 - n.Momentum)
-	n.RunningVar.Mul_(1 - n.Momentum)
-	mean := n.RunningMean.Add_(xs.Mean(dims...).Mul(n.Momentum))
-	variance := n.RunningVar.Add_(tensor.Call("var", xs, dims, true).Mul(n.Momentum))
-	n.NumBatchesTracked.Add_(1)
-	for _, t := range []*tensor.Tensor{mean, variance} {
+	// the statistics are written in the scope of x, so that a trace sees it
+	mean := n.RunningMean.With(xs.Scope()).Mul_(1 - n.Momentum).Add_(xs.Mean(dims...).Mul(n.Momentum))
+	variance := n.RunningVar.With(xs.Scope()).Mul_(1 - n.Momentum).Add_(tensor.Call("var", xs, dims, true).Mul(n.Momentum))
+	batches := n.NumBatchesTracked.With(xs.Scope()).Add_(1)
+	for _, t := range []*tensor.Tensor{mean, variance, batches} {
 		if t.Err() != nil {
 			return t
 		}
