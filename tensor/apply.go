@@ -30,3 +30,9 @@ func Graft(x, like *Tensor) *Tensor {
 	t.hist, t.leaf, t.views = like.history(), like.leaf, nil
 	return &t
 }
+
+// Failed gives a tensor that holds an error, for operations that packages build on this one.
+func Failed(err error) *Tensor { return failed(err) }
+
+// Key draws the key of a random operation from the scope's generator.
+func (s *Scope) Key() int64 { return s.generator().Key() }
