@@ -310,6 +310,7 @@ func dispatch(op Op, fn *aten.Fn, args []any) ([]any, error) {
 	}
 	if scope.Tracer() == nil {
 		markDrawn(fn != nil && fn.Random, args, results)
+		keepCall(op, args, results)
 	}
 	if fn == nil || !isConstant(fn.Name) {
 		record(op, args, results, scope)

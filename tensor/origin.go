@@ -50,3 +50,27 @@ func markDrawn(random bool, args, results []any) {
 		}
 	})
 }
+
+// Recorded is a call that made tensors outside of a trace while one ran: a function that makes a constant of sizes, or draws random numbers, on no tensor of
+// the trace. The trace records it where it meets such a tensor.
+type Recorded struct {
+	Op      Op
+	Args    []any // as Tracer.Record takes them
+	Results []any
+}
+
+var tracing atomic.Int64
+
+// Tracing says that a trace starts (1) or ends (-1).
+func Tracing(n int64) { tracing.Add(n) }
+
+// Call is how t was made, where that is known: see Recorded.
+func (t *Tensor) Call() *Recorded { return t.call }
+
+func keepCall(op Op, args, results []any) {
+	if tracing.Load() == 0 {
+		return
+	}
+	c := &Recorded{Op: op, Args: saved(args), Results: results}
+	eachTensor(results, func(t *Tensor) { t.call = c })
+}

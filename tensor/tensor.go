@@ -33,9 +33,10 @@ type Tensor struct {
 	views    *views // nil in handles whose history is fixed
 	version  uint64 // of views when hist was current
 	scope    *Scope
-	hist     *value // how the value was computed; nil for a constant
-	leaf     *leaf  // set on tensors that RequiresGrad was called on
-	leafView bool   // a view of such a tensor
+	hist     *value    // how the value was computed; nil for a constant
+	leaf     *leaf     // set on tensors that RequiresGrad was called on
+	leafView bool      // a view of such a tensor
+	call     *Recorded // while a trace runs somewhere: how the tensor was made outside of it
 	err      error
 }
 

@@ -12,7 +12,7 @@ import (
 type storage struct {
 	version atomic.Uint64 // counts writes; the tape notices by it that a saved value was overwritten
 	origin  origin
-	size    int           // elements
+	size    int // elements
 }
 
 // views is what the tensors on one storage that are differentiated together have in common. What Detach gives shares the storage, but has views of its own.
