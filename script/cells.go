@@ -59,9 +59,36 @@ type cellState struct {
 type hold struct {
 	ref   *refV
 	stamp int
-	elems bool // only the elements of ref, a list or dict, are shared, not ref itself: the stamp is that of the latest write into one
-	keyed bool
-	key   ir.Datum // keyed: the dict key under which the copy is
+	elems bool      // only the elements of ref, a list or dict, are shared, not ref itself: the stamp is that of the latest write into one
+	keyed bool      // where the copy is, is known:
+	key   ir.Datum  // under this dict key or list index,
+	at    *ir.Value // or, if not nil, under this one, known when running
+}
+
+// place is the dict key or list index under which the copy is.
+func (h hold) place(l *lowering) *ir.Value {
+	if h.at != nil {
+		return h.at
+	}
+	return l.constant(h.key)
+}
+
+// is reports whether the copy surely is in another place than v, or surely in that one.
+func (h hold) is(v *ir.Value) (same, other bool) {
+	d, ok := v.Const()
+	switch {
+	case !h.keyed:
+		return false, false
+	case h.at != nil:
+		return h.at == v, false
+	case !ok:
+		return false, false
+	}
+	same = ir.DatumEqual(d, h.key)
+	if i, isInt := d.(int64); isInt && i < 0 { // an index from the end of a list
+		return same, false
+	}
+	return same, !same
 }
 
 type mirror struct {
@@ -295,6 +322,14 @@ func (l *lowering) upToDate(h hold) hold {
 // derivedHolds lists what the elements of a list made from r share memory with: that of r's elements.
 func (l *lowering) derivedHolds(r *refV) []hold {
 	out := l.elementHolds(r, nil)
+	for i := range out {
+		out[i].keyed = false
+	}
+	return l.addElements(out, r)
+}
+
+// addElements adds that the elements of r are shared.
+func (l *lowering) addElements(out []hold, r *refV) []hold {
 	t := unwrapped(r.t)
 	if _, static := l.state(r.cell).content.(*staticList); static || len(t.Elems) == 0 || !mutable(t.Elems[len(t.Elems)-1]) {
 		return out
@@ -334,15 +369,16 @@ func (l *lowering) write(r *refV, v *ir.Value) {
 func (l *lowering) writeInner(r *refV) *refV {
 	l.checkHolds(r.cell)
 	for _, h := range l.state(r.cell).holds {
-		if h.keyed && r.path[0].name == "key" {
-			if d, ok := r.path[0].args[0].Const(); ok {
-				if ir.DatumEqual(d, h.key) && l.seenBy(h.ref.cell, r.cell) {
-					return h.ref
-				}
-				continue
-			}
+		same, other := false, false
+		if name := r.path[0].name; name == "key" || name == "item" {
+			same, other = h.is(r.path[0].args[0])
 		}
-		if l.seenBy(h.ref.cell, r.cell) {
+		switch {
+		case other || !l.seenBy(h.ref.cell, r.cell):
+			continue
+		case same && !h.elems:
+			return h.ref
+		default:
 			l.fail(l.pos, "an element of this list or dict shares memory with a tensor that is used elsewhere, so the effect of this write cannot be tracked; store a copy instead: write .clone() where it is added")
 		}
 	}
@@ -431,11 +467,25 @@ func (l *lowering) putByIndex(base *ir.Value, path []*step, first int, v *ir.Val
 	for _, s := range path[first:] {
 		numbers = s.read(l, numbers)
 	}
-	v = l.aten("write_at", []ir.Type{ir.AnyTensor}, cur, numbers, v)[0]
+	v = l.aten("write_at", []ir.Type{ir.AnyTensor}, cur, numbers, v, l.constant(!isFill(v)))[0]
 	for i := first - 1; i >= 0; i-- {
 		v = path[i].put(l, at[i], v)
 	}
 	return v
+}
+
+// isFill reports whether v repeats one number: PyTorch fills even tensors whose elements share memory.
+func isFill(v *ir.Value) bool {
+	if v.Def == nil || v.Def.Op != ir.OpAten {
+		return false
+	}
+	switch v.Def.Attrs.Callee {
+	case "fill.Scalar", "fill.Tensor", "zero":
+		return true
+	case "write_result":
+		return isFill(v.Def.Args[1])
+	}
+	return false
 }
 
 // addMirror says that c is the same memory as ref where guard holds. The guard is asked for only if the mirror is needed.

@@ -305,6 +305,11 @@ func (l *lowering) dynamic(r *refV) *ir.Value {
 // writeList replaces a list's content by an IR value, keeping what it is known to share.
 func (l *lowering) writeList(r *refV, v *ir.Value, added ...value) {
 	holds := l.elementHolds(r, nil)
+	if r.t.Kind == ir.KList {
+		for i := range holds {
+			holds[i].keyed = false
+		}
+	}
 	l.write(r, v)
 	if len(r.path) > 0 {
 		for _, a := range added {
@@ -340,7 +345,19 @@ func (l *lowering) appendTo(r *refV, v value, p Pos) {
 		return
 	}
 	untagged := l.state(r.cell).untagged
-	l.writeList(r, l.op("list_append", l.read(r), l.irOf(v)), v)
+	old := l.read(r)
+	holds := l.elementHolds(r, nil)
+	n := len(holds)
+	holds = l.holdsOf(v, holds)
+	if _, isRef := v.(*refV); isRef && len(holds) == n+1 {
+		holds[n].keyed, holds[n].at = true, l.op("list_len", old)
+	}
+	l.writeList(r, l.op("list_append", old, l.irOf(v)), v)
+	if tagged {
+		s := l.copyState(r.cell)
+		s.holds = holds
+		l.cells[r.cell] = s
+	}
 	if tagged && !untagged {
 		s := l.copyState(r.cell)
 		s.untagged = false
@@ -382,9 +399,13 @@ func (l *lowering) setKey(r *refV, k, v value, p Pos) {
 // keyedHolds lists what v, stored under k, shares memory with.
 func (l *lowering) keyedHolds(k, v value) []hold {
 	holds := l.holdsOf(v, nil)
-	d, ok := k.(*scalarV).v.Const()
-	if _, isRef := v.(*refV); ok && isRef && len(holds) == 1 {
-		holds[0].keyed, holds[0].key = true, d
+	if _, isRef := v.(*refV); isRef && len(holds) == 1 {
+		holds[0].keyed = true
+		if d, ok := k.(*scalarV).v.Const(); ok {
+			holds[0].key = d
+		} else {
+			holds[0].at = k.(*scalarV).v
+		}
 	}
 	return holds
 }
@@ -392,15 +413,13 @@ func (l *lowering) keyedHolds(k, v value) []hold {
 // dropKey forgets what a dict holds under a key that is set anew; a key known only at run time may be any.
 func (l *lowering) dropKey(r *refV, k value) {
 	s := l.copyState(r.cell)
-	d, known := k.(*scalarV).v.Const()
 	var holds []hold
 	for _, h := range s.holds {
-		switch {
-		case h.keyed && known && ir.DatumEqual(h.key, d):
+		same, other := h.is(k.(*scalarV).v)
+		if same {
 			continue
-		case !known:
-			h.keyed = false
 		}
+		h.keyed = h.keyed && other
 		holds = append(holds, h)
 	}
 	s.holds = holds
@@ -617,7 +636,7 @@ func (l *lowering) listMethod(r *refV, name string, args []value, kws []kwValue,
 			return l.freshList(r.t, s.elems)
 		}
 		out := l.fresh(l.read(r), r.t)
-		l.addHolds(out.cell, l.derivedHolds(r))
+		l.addHolds(out.cell, l.addElements(l.elementHolds(r, nil), r))
 		return out
 	case "index":
 		arity(1, 1)
@@ -685,7 +704,7 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 		return l.none()
 	case "copy":
 		out := l.fresh(l.read(r), r.t)
-		l.addHolds(out.cell, l.derivedHolds(r))
+		l.addHolds(out.cell, l.addElements(l.elementHolds(r, nil), r))
 		return out
 	case "update":
 		if len(args) == 1 {

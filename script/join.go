@@ -31,6 +31,7 @@ type joiner struct {
 	parts  [2]map[*cell][]*cell // cells that stand for a part of a branch's new cell
 	not    *ir.Value
 	count  int
+	lost   []lostHold
 	exited [2]bool // sides from which control does not go on
 }
 
@@ -68,6 +69,7 @@ func (l *lowering) branchExits(cond *ir.Value, keep func(string) bool, exited *[
 	j.vars(keep)
 	j.cells()
 	j.poisonShared()
+	j.restoreHolds()
 	for i := range j.sides {
 		j.inSide(i, func() { l.try(func() { l.b.Yield(j.yields[i]...) }) })
 	}
@@ -425,8 +427,12 @@ func (l *lowering) elementHolds(r *refV, out []hold) []hold {
 	s := l.state(r.cell)
 	out = append(out, s.holds...)
 	if k, ok := s.content.(*staticList); ok {
-		for _, e := range k.elems {
+		for i, e := range k.elems {
+			n := len(out)
 			out = l.holdsOf(e, out)
+			if _, isRef := e.(*refV); isRef && len(out) == n+1 {
+				out[n].keyed, out[n].key = true, int64(i)
+			}
 		}
 	}
 	return out
@@ -441,9 +447,10 @@ func (j *joiner) keepHolds(c *cell, holds []hold) {
 	var kept []hold
 	for _, h := range holds {
 		if h.ref.cell.serial > j.serial {
+			j.lost = append(j.lost, lostHold{c, h})
 			continue
 		}
-		if times[h.ref] < 2 { // on one side only
+		if times[h.ref] < 2 || h.at != nil && h.at.ID >= j.ids { // on one side only
 			h.ref, h.keyed = outside(h.ref), false
 		}
 		kept = append(kept, h)
@@ -452,6 +459,40 @@ func (j *joiner) keepHolds(c *cell, holds []hold) {
 		s := j.l.copyState(c)
 		s.holds = kept
 		j.l.cells[c] = s
+	}
+}
+
+// lostHold is what a container held of memory made in a branch.
+type lostHold struct {
+	c *cell
+	h hold
+}
+
+// restoreHolds makes containers hold what stands for such memory afterwards.
+func (j *joiner) restoreHolds() {
+	l := j.l
+	for _, lost := range j.lost {
+		for i := range j.home {
+			stands := append([]*cell{}, j.parts[i][lost.h.ref.cell]...)
+			if h := j.home[i][lost.h.ref.cell]; h != nil {
+				stands = append(stands, h)
+			}
+			for _, s := range stands {
+				if s != lost.c {
+					l.addHolds(lost.c, []hold{l.upToDate(hold{ref: &refV{t: s.t, cell: s}, elems: lost.h.elems})})
+				}
+			}
+		}
+	}
+}
+
+// settle brings a container up to date with memory made after serial, which nothing can follow once its branch or iteration is over.
+func (l *lowering) settle(c *cell, serial int) {
+	for _, h := range l.state(c).holds {
+		if h.ref.cell.serial > serial && l.holdStamp(h) != h.stamp {
+			l.checkHolds(c)
+			return
+		}
 	}
 }
 
@@ -611,8 +652,13 @@ func (j *joiner) cells() {
 		var v [2]*ir.Value
 		var holds []hold
 		whole := &refV{t: c.t, cell: c}
-		j.inSide(0, func() { v[0] = l.asIR(c, a.content); holds = l.elementHolds(whole, holds) })
-		j.inSide(1, func() { v[1] = l.asIR(c, b.content); holds = l.elementHolds(whole, holds) })
+		for i := range v {
+			j.inSide(i, func() {
+				l.settle(c, j.serial)
+				v[i] = l.asIR(c, l.state(c).content)
+				holds = l.elementHolds(whole, holds)
+			})
+		}
 		s.content = j.phi(v[0], v[1], s.t)
 		l.cells[c] = s
 		j.keepHolds(c, holds)

@@ -481,6 +481,7 @@ func (lp *looper) leaveMemory() {
 	l := lp.l
 	for _, c := range lp.memory {
 		l.sync(c)
+		l.settle(c, lp.serial)
 		s := l.state(c)
 		lp.mslots[c].end = l.asIR(c, s.content)
 		if !s.t.Equal(lp.mslots[c].t) {
@@ -736,6 +737,7 @@ func (lp *looper) after(endVars map[string]value, endCells map[*cell]cellState) 
 		cr.inner.site, cr.inner = c.site, c
 		cr.pre = &refV{t: cr.pre.t, cell: c}
 	}
+	lp.restoreHolds(endCells)
 	n := 0
 	for _, name := range lp.carriedNames() {
 		l.frame.vars[name] = lp.afterValue(lp.values[name], &n)
@@ -743,6 +745,30 @@ func (lp *looper) after(endVars map[string]value, endCells map[*cell]cellState) 
 	for name := range endVars {
 		if _, had := l.frame.vars[name]; !had && !strings.HasPrefix(name, "$") {
 			l.frame.gone[name] = fmt.Sprintf("it is defined only in the body of the loop at line %d", lp.spec.pos.Line)
+		}
+	}
+}
+
+// restoreHolds makes containers hold what carried references are after the loop, where they held those of the last iteration.
+func (lp *looper) restoreHolds(endCells map[*cell]cellState) {
+	l := lp.l
+	restore := func(c *cell, end cellState) {
+		for _, h := range end.holds {
+			for _, cr := range lp.refs {
+				if e := lp.atEnd[cr.name]; e != nil && e.cell == h.ref.cell && e.cell.serial > lp.serial && cr.inner != c {
+					l.addHolds(c, []hold{l.upToDate(hold{ref: &refV{t: cr.pre.t, cell: cr.inner}, elems: h.elems})})
+				}
+			}
+		}
+	}
+	for _, c := range lp.memory {
+		restore(c, endCells[c])
+	}
+	for _, cr := range lp.refs {
+		if e := lp.atEnd[cr.name]; e != nil && len(e.path) == 0 {
+			if s, ok := endCells[e.cell]; ok {
+				restore(cr.inner, s)
+			}
 		}
 	}
 }

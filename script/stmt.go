@@ -558,10 +558,25 @@ func (l *lowering) assignment(s *assignStmt) {
 		l.frame.vars[n.name] = l.declaredValue(v, t, n)
 		return
 	}
-	v := l.expr(s.value)
+	var v value
+	if n, ok := s.targets[0].(*nameExpr); ok && isEmptyLiteral(s.value) && l.frame.declared[n.name].Kind != ir.KAny {
+		v = l.typed(s.value, l.frame.declared[n.name])
+	} else {
+		v = l.expr(s.value)
+	}
 	for _, t := range s.targets {
 		l.assign(t, v)
 	}
+}
+
+func isEmptyLiteral(e expr) bool {
+	switch e := e.(type) {
+	case *listExpr:
+		return len(e.elems) == 0
+	case *dictExpr:
+		return len(e.keys) == 0
+	}
+	return false
 }
 
 // declaredValue gives a variable annotated as t its value; an Optional that is assigned something other than None is refined.

@@ -69,8 +69,8 @@ func (l *lowering) refresh(c *cell) bool {
 	if len(stale) == 0 {
 		return true
 	}
-	if unwrapped(c.t).Kind == ir.KDict {
-		return l.refreshDict(c, stale)
+	if stale = l.refreshPlaces(c, stale); len(stale) == 0 {
+		return true
 	}
 	if unwrapped(c.t).Kind != ir.KList {
 		return false
@@ -120,24 +120,24 @@ func (l *lowering) refreshFrom(c *cell, id int, r *refV) {
 	l.cells[c] = s
 }
 
-// refreshDict copies what a dict holds again under its keys.
-func (l *lowering) refreshDict(c *cell, stale []hold) bool {
+// refreshPlaces copies what a list or dict holds again where it is known under which index or key, and gives what is left.
+func (l *lowering) refreshPlaces(c *cell, stale []hold) (rest []hold) {
+	set := map[ir.Kind]string{ir.KList: "list_set", ir.KDict: "dict_set"}[unwrapped(c.t).Kind]
 	for _, h := range stale {
-		if !h.keyed {
-			return false
+		if !h.keyed || h.elems || set == "" {
+			rest = append(rest, h)
+			continue
 		}
-	}
-	for _, h := range stale {
 		now := l.read(h.ref)
 		s := l.copyState(c)
-		s.content = l.op("dict_set", l.asIR(c, s.content), l.constant(h.key), now)
+		s.content = l.op(set, l.asIR(c, s.content), h.place(l), now)
 		s.stamp = l.nextStamp()
 		for i := range s.holds {
-			if s.holds[i].ref == h.ref {
+			if s.holds[i].ref == h.ref && s.holds[i].keyed == h.keyed && s.holds[i].at == h.at && ir.DatumEqual(s.holds[i].key, h.key) {
 				s.holds[i].stamp = l.holdStamp(h)
 			}
 		}
 		l.cells[c] = s
 	}
-	return true
+	return rest
 }
