@@ -311,8 +311,9 @@ func (b *backward) step(e *entry) error {
 			g = l[in.elem]
 		}
 		t, ok := g.(*Tensor)
-		if !ok || t == nil {
-			continue
+		if !ok { // zero for certain; what it belongs to has a gradient all the same, as in PyTorch
+			t = in.val.zeros()
+			t.scope = e.scope
 		}
 		if b.anomaly && hasNaN(t.arr) {
 			return fmt.Errorf("the gradient of argument %d, shape %v, has NaN", in.arg, t.arr.Shape)
@@ -355,6 +356,12 @@ func (b *backward) gradients(e *entry, cts []any) ([]any, error) {
 	}
 	eachTensor(grads, func(t *Tensor) { t.scope, t.hist = e.scope, nil })
 	return grads, nil
+}
+
+// zeros is a gradient of v that is zero.
+func (v *value) zeros() *Tensor {
+	like := v.like()
+	return FromArray(ir.NewArray(like.DType, like.Shape...))
 }
 
 func hasNaN(a *ir.Array) bool {

@@ -9,37 +9,81 @@ import (
 	"github.com/gtc-project/gtc/ir"
 )
 
-// summariseAbove is the number of elements from which on only the edges of each dimension are printed, edge at either end.
-const (
-	summariseAbove = 1000
-	edge           = 3
-)
+// PrintOptions say how values are printed; see Format.
+type PrintOptions struct {
+	Precision  int  // digits after the point
+	Threshold  int  // tensors of more elements are summarised
+	EdgeItems  int  // elements at either end of a summarised dimension
+	LineWidth  int  // columns
+	Scientific bool // always use scientific notation
+}
 
-// String prints the values in nested brackets, aligned, with dtype (unless f32, i64 or bool) and whether a gradient is required. Large tensors are
-// summarised.
-func (t *Tensor) String() string {
+// DefaultPrintOptions are those of String, and of PyTorch.
+var DefaultPrintOptions = PrintOptions{Precision: 4, Threshold: 1000, EdgeItems: 3, LineWidth: 80}
+
+// String prints the values as PyTorch does: in nested brackets, aligned, with four digits, or in scientific notation where the values call for it; large tensors
+// are summarised. The dtype follows unless it is f32, i64 or bool, and whether a gradient is required.
+func (t *Tensor) String() string { return t.print(DefaultPrintOptions) }
+
+// Format makes %v and %s print as String does; a precision (%.2v) sets the digits after the point.
+func (t *Tensor) Format(s fmt.State, verb rune) {
+	o := DefaultPrintOptions
+	if p, ok := s.Precision(); ok {
+		o.Precision = p
+	}
+	if verb == 'e' {
+		o.Scientific = true
+	}
+	fmt.Fprint(s, t.print(o))
+}
+
+func (t *Tensor) print(o PrintOptions) string {
+	if t == nil {
+		return "tensor(nil)"
+	}
 	if t.err != nil {
 		return "tensor(error: " + t.err.Error() + ")"
 	}
-	p := printer{a: t.arr, sum: t.arr.Len() > summariseAbove}
-	p.measure()
+	const prefix = "tensor("
+	p := printer{PrintOptions: o, a: t.arr, sum: t.arr.Len() > o.Threshold}
 	var sb strings.Builder
-	sb.WriteString("tensor(")
-	p.write(&sb, 0, t.arr.Offset, len("tensor("))
-	if t.arr.Len() == 0 && len(t.arr.Shape) != 1 {
-		fmt.Fprintf(&sb, ", shape=%v", t.arr.Shape)
+	sb.WriteString(prefix)
+	if t.arr.Len() == 0 {
+		sb.WriteString("[]")
+	} else {
+		p.measure()
+		p.write(&sb, 0, t.arr.Offset, len(prefix))
 	}
-	if d := t.arr.DType; d != F32 && d != I64 && d != Bool {
-		fmt.Fprintf(&sb, ", dtype=%s", d)
+	var notes []string
+	if t.arr.Len() == 0 && len(t.arr.Shape) != 1 {
+		notes = append(notes, "size="+tuple(t.arr.Shape))
+	}
+	if d := t.arr.DType; d != F32 && d != Bool && (d != I64 || t.arr.Len() == 0) {
+		notes = append(notes, "dtype="+d.String())
 	}
 	if t.NeedsGrad() {
-		sb.WriteString(", requires_grad")
+		notes = append(notes, "requires_grad")
+	}
+	line := sb.Len() - (strings.LastIndexByte(sb.String(), '\n') + 1)
+	for _, n := range notes {
+		if line+len(n)+len(", ") >= o.LineWidth {
+			sb.WriteString(",\n" + strings.Repeat(" ", len(prefix)) + n)
+			line = len(prefix) + len(n)
+			continue
+		}
+		sb.WriteString(", " + n)
+		line += len(", ") + len(n)
 	}
 	sb.WriteByte(')')
 	return sb.String()
 }
 
+func tuple(shape []int) string {
+	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ") + ")"
+}
+
 type printer struct {
+	PrintOptions
 	a     *ir.Array
 	sum   bool
 	width int
@@ -51,9 +95,9 @@ type printer struct {
 func (p *printer) indices(n int) []int {
 	var out []int
 	for i := 0; i < n; i++ {
-		if p.sum && n > 2*edge && i == edge {
+		if p.sum && n > 2*p.EdgeItems && i == p.EdgeItems {
 			out = append(out, -1)
-			i = n - edge
+			i = n - p.EdgeItems
 		}
 		out = append(out, i)
 	}
@@ -63,17 +107,21 @@ func (p *printer) indices(n int) []int {
 // measure chooses the notation and the column width from the values that are printed.
 func (p *printer) measure() {
 	p.whole = true
-	lo, hi := math.Inf(1), 0.0
+	lo, hi := math.Inf(1), 0.0 // of the magnitudes that are finite and not zero
 	p.each(0, p.a.Offset, func(off int) {
-		if f := math.Abs(p.a.Float(off)); p.a.DType.IsFloat() && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			p.whole = p.whole && f == math.Trunc(f)
-			if f > 0 {
-				lo, hi = min(lo, f), max(hi, f)
-			}
+		if f := math.Abs(p.a.Float(off)); p.a.DType.IsFloat() && f > 0 && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			p.whole = p.whole && f == math.Ceil(f)
+			lo, hi = min(lo, f), max(hi, f)
 		}
 	})
-	p.exp = hi >= 1e8 || hi > 0 && !p.whole && (lo < 1e-4 || hi/lo > 1000 && hi >= 1e5)
-	p.each(0, p.a.Offset, func(off int) { p.width = max(p.width, len(p.elem(off))) })
+	p.exp = p.Scientific && p.a.DType.IsFloat() || hi > 0 && (hi/lo > 1000 || hi > 1e8 || !p.whole && lo < 1e-4)
+	p.each(0, p.a.Offset, func(off int) {
+		// PyTorch measures only the finite values that are not zero, and ints and bools
+		f := p.a.Float(off)
+		if !p.a.DType.IsFloat() || f != 0 && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			p.width = max(p.width, len(p.elem(off)))
+		}
+	})
 }
 
 func (p *printer) each(dim, off int, f func(off int)) {
@@ -90,8 +138,10 @@ func (p *printer) each(dim, off int, f func(off int)) {
 
 func (p *printer) elem(off int) string {
 	switch d := p.a.DType; {
+	case d == Bool && p.a.Int(off) != 0:
+		return "True"
 	case d == Bool:
-		return strconv.FormatBool(p.a.Int(off) != 0)
+		return "False"
 	case d.IsInt():
 		return strconv.FormatInt(p.a.Int(off), 10)
 	}
@@ -99,41 +149,65 @@ func (p *printer) elem(off int) string {
 	switch {
 	case math.IsNaN(f):
 		return "nan"
-	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+")
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
 	case p.exp:
-		return strconv.FormatFloat(f, 'e', 4, 64)
+		return strconv.FormatFloat(f, 'e', p.Precision, 64)
 	case p.whole:
 		return strconv.FormatFloat(f, 'f', 0, 64) + "."
 	}
-	return strconv.FormatFloat(f, 'f', 4, 64)
+	return strconv.FormatFloat(f, 'f', p.Precision, 64)
+}
+
+// padded is an element in its column.
+func (p *printer) padded(off int) string {
+	s := p.elem(off)
+	return strings.Repeat(" ", max(0, p.width-len(s))) + s
 }
 
 func (p *printer) write(sb *strings.Builder, dim, off, indent int) {
-	if dim == len(p.a.Shape) {
-		s := p.elem(off)
-		if len(p.a.Shape) > 0 {
-			sb.WriteString(strings.Repeat(" ", p.width-len(s)))
-		}
-		sb.WriteString(s)
+	switch {
+	case len(p.a.Shape) == 0:
+		sb.WriteString(p.padded(off))
+		return
+	case dim == len(p.a.Shape)-1:
+		p.row(sb, off, indent)
 		return
 	}
-	last := dim == len(p.a.Shape)-1
 	sb.WriteByte('[')
+	gap := "," + strings.Repeat("\n", len(p.a.Shape)-1-dim) + strings.Repeat(" ", indent+1)
 	for k, i := range p.indices(p.a.Shape[dim]) {
 		if k > 0 {
-			sb.WriteByte(',')
-			if last {
-				sb.WriteByte(' ')
-			} else {
-				sb.WriteString(strings.Repeat("\n", len(p.a.Shape)-1-dim) + strings.Repeat(" ", indent+1))
-			}
+			sb.WriteString(gap)
 		}
 		if i < 0 {
 			sb.WriteString("...")
 			continue
 		}
 		p.write(sb, dim+1, off+i*p.a.Strides[dim], indent+1)
+	}
+	sb.WriteByte(']')
+}
+
+// row writes the last dimension, broken into lines.
+func (p *printer) row(sb *strings.Builder, off, indent int) {
+	column := p.width + len(", ")
+	perLine := max(1, (p.LineWidth-indent)/column)
+	sb.WriteByte('[')
+	for k, i := range p.indices(p.a.Shape[len(p.a.Shape)-1]) {
+		switch {
+		case k > 0 && k%perLine == 0:
+			sb.WriteString(",\n" + strings.Repeat(" ", indent+1))
+		case k > 0:
+			sb.WriteString(", ")
+		}
+		if i < 0 {
+			sb.WriteString(" ...")
+			continue
+		}
+		sb.WriteString(p.padded(off + i*p.a.Strides[len(p.a.Shape)-1]))
 	}
 	sb.WriteByte(']')
 }

@@ -165,24 +165,9 @@ func (c *FunctionContext) gradients(e *entry, cts []any, create bool) ([]any, er
 	}
 	for _, o := range e.inputs {
 		g, ok := out[o.arg].(*Tensor)
-		if want := o.val.shape(); ok && want != nil && !sameShape(g.arr.Shape, want) {
+		if want := o.val.like().Shape; ok && !sameShape(g.arr.Shape, want) {
 			return nil, fmt.Errorf("Backward gave a gradient of shape %v for input %d, which has shape %v", g.arr.Shape, o.arg, want)
 		}
 	}
 	return out, nil
-}
-
-// shape is that of the value, as far as its history knows.
-func (v *value) shape() []int {
-	if v.leaf != nil {
-		return v.leaf.like.Shape
-	}
-	if v.entry == nil {
-		return nil
-	}
-	r := v.entry.results[v.index]
-	if v.elem >= 0 {
-		r = r.list[v.elem]
-	}
-	return r.like.Shape
 }

@@ -61,6 +61,18 @@ type resultOf struct {
 
 var sequence atomic.Uint64
 
+// like has the dtype and shape of v.
+func (v *value) like() *ir.Array {
+	if v.entry == nil {
+		return v.leaf.like
+	}
+	r := v.entry.results[v.index]
+	if v.elem >= 0 {
+		r = r.list[v.elem]
+	}
+	return r.like
+}
+
 func (e *entry) name() string {
 	if e.custom != nil {
 		return e.custom.fn.name()
