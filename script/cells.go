@@ -273,7 +273,7 @@ func (l *lowering) checkHolds(c *cell) {
 	}
 	for _, h := range l.state(c).holds {
 		if l.holdStamp(h) != h.stamp {
-			l.fail(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
+			l.failShared(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
 				map[bool]string{true: "list", false: "dict"}[unwrapped(c.t).Kind == ir.KList])
 		}
 	}
@@ -346,7 +346,7 @@ func (l *lowering) checkPoison(c *cell) {
 		l.mirror.used[needViews] = true
 		return
 	}
-	l.fail(l.pos, "%s", c.poison)
+	l.failShared(l.pos, "%s", c.poison)
 }
 
 // write replaces what r refers to by v, of the same shape and dtype.
@@ -379,7 +379,7 @@ func (l *lowering) writeInner(r *refV) *refV {
 		case same && !h.elems:
 			return h.ref
 		default:
-			l.fail(l.pos, "an element of this list or dict shares memory with a tensor that is used elsewhere, so the effect of this write cannot be tracked; store a copy instead: write .clone() where it is added")
+			l.failShared(l.pos, "an element of this list or dict shares memory with a tensor that is used elsewhere, so the effect of this write cannot be tracked; store a copy instead: write .clone() where it is added")
 		}
 	}
 	s := l.copyState(r.cell)

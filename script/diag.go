@@ -20,6 +20,8 @@ type Error struct {
 	Msg     string
 	Snippet string // the source line, "" when there is none
 	Calls   []string
+
+	shared bool // it is about what shares memory
 }
 
 const (

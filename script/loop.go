@@ -101,7 +101,7 @@ func (l *lowering) loop(spec *loopSpec) {
 	extra, kept := map[*cell]bool{}, map[string][]hold{}
 	for attempt := 0; ; attempt++ {
 		if attempt > maxAttempts {
-			l.fail(spec.pos, "what this loop's variables refer to cannot be worked out; make copies with .clone()")
+			l.failShared(spec.pos, "what this loop's variables refer to cannot be worked out; make copies with .clone()")
 		}
 		lp := &looper{l: l, spec: spec, plan: plan, key: key, extra: extra, kept: kept, byCell: map[*cell]*carriedRef{}, views: map[*refV]*carriedView{}, values: map[string]value{},
 			mslots: map[*cell]*slot{}, stamps: map[*cell]int{}, atEnd: map[string]*refV{}}

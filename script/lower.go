@@ -40,6 +40,8 @@ type lowering struct {
 	mirror mirrorPlan
 	loops  map[string]*loopPlan
 	limit  *int
+
+	unrollAll bool // loops over short constant ranges are unrolled
 }
 
 // frame is one inlined call.
@@ -72,6 +74,18 @@ func (l *lowering) fail(p Pos, format string, args ...any) {
 		e.Calls = append(e.Calls, fmt.Sprintf("in function '%s'", short(f.def.name)))
 	}
 	panic(e)
+}
+
+// failShared reports that what shares memory cannot be worked out.
+func (l *lowering) failShared(p Pos, format string, args ...any) {
+	defer func() {
+		r := recover()
+		if e, ok := r.(*Error); ok {
+			e.shared = true
+		}
+		panic(r)
+	}()
+	l.fail(p, format, args...)
 }
 
 // userPlace is the place in the user's own source: for code of the built-in layers, the call that led there.

@@ -74,6 +74,24 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 	if err != nil {
 		return nil, nil, err
 	}
+	fn, sig, err = f.lower(name, call, opts, false)
+	if e, ok := err.(*Error); ok && e.shared {
+		// What shares memory may be decidable once each iteration of the short loops is on its own.
+		if fn2, sig2, err2 := f.lower(name, call, opts, true); err2 == nil {
+			fn, sig, err = fn2, sig2, nil
+		}
+	}
+	if err == nil && !opts.KeepGrad {
+		err = autograd.ExpandGradNodes(fn)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return fn, sig, nil
+}
+
+// lower runs the two passes over an entry.
+func (f *File) lower(name string, call *callExpr, opts *Options, unroll bool) (fn *ir.Func, sig *Signature, err error) {
 	plan := mirrorPlan{used: map[string]bool{}}
 	loops := map[string]*loopPlan{}
 	views := false
@@ -85,15 +103,11 @@ func (f *File) Lower(entry string, opts *Options) (fn *ir.Func, sig *Signature, 
 			clear(loops)
 		}
 		limit := maxNodes
-		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: loops, limit: &limit}
+		l := &lowering{file: f, cells: map[*cell]cellState{}, sites: map[string]*cell{}, tagIDs: map[string]int{}, loops: loops, limit: &limit, unrollAll: unroll}
 		l.mirror = mirrorPlan{used: plan.used, final: final, views: views}
-		fn, sig = l.entry(name, call, opts)
-	}
-	if !opts.KeepGrad {
-		err = autograd.ExpandGradNodes(fn)
-	}
-	if err != nil {
-		return nil, nil, err
+		if err := catch(func() { fn, sig = l.entry(name, call, opts) }); err != nil {
+			return nil, nil, err
+		}
 	}
 	return fn, sig, nil
 }

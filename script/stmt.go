@@ -988,7 +988,11 @@ func (l *lowering) forLoop(s *forStmt) bool {
 	it := l.expr(s.iter)
 	l.at(s.iter.at())
 	l.noUnion(it, s.iter.at())
-	if elems, ok := l.unrolled(it, s.body); ok {
+	elems, ok := l.unrolled(it, s.body)
+	if !ok && l.unrollAll {
+		elems, ok = l.constantRange(it)
+	}
+	if ok {
 		return l.unroll(s, elems)
 	}
 	n, item := l.iterate(it, s.iter.at())
