@@ -63,7 +63,11 @@ type hold struct {
 	keyed bool      // where the copy is, is known:
 	key   ir.Datum  // under this dict key or list index,
 	at    *ir.Value // or, if not nil, under this one, known when running
+	loose bool      // the copies were made under another name for ref: tags do not tell them
 }
+
+// inside reports whether a container holds one of its own elements twice. Such a hold is never out of date.
+func (h hold) inside(c *cell) bool { return h.ref.cell == c }
 
 // place is the dict key or list index under which the copy is.
 func (h hold) place(l *lowering) *ir.Value {
@@ -272,7 +276,7 @@ func (l *lowering) checkHolds(c *cell) {
 		return
 	}
 	for _, h := range l.state(c).holds {
-		if l.holdStamp(h) != h.stamp {
+		if !h.inside(c) && l.holdStamp(h) != h.stamp {
 			l.failShared(l.pos, "an element of this %s shares memory with a tensor that was modified in place after it was stored; store a copy instead: write .clone() where it is added",
 				map[bool]string{true: "list", false: "dict"}[unwrapped(c.t).Kind == ir.KList])
 		}
@@ -369,12 +373,18 @@ func (l *lowering) write(r *refV, v *ir.Value) {
 func (l *lowering) writeInner(r *refV) *refV {
 	l.checkHolds(r.cell)
 	for _, h := range l.state(r.cell).holds {
+		if unwrapped(h.ref.t).Kind == ir.KTensor && unwrapped(r.t).Kind != ir.KTensor {
+			continue // what changes is the list or dict inside, not the tensors in it
+		}
 		same, other := false, false
 		if name := r.path[0].name; name == "key" || name == "item" {
 			same, other = h.is(r.path[0].args[0])
+			if h.inside(r.cell) {
+				same, other = false, other && h.ref.path[0].name == name && surelyOther(h.ref.path[0].args[0], r.path[0].args[0])
+			}
 		}
 		switch {
-		case other || !l.seenBy(h.ref.cell, r.cell):
+		case other || !h.inside(r.cell) && !l.seenBy(h.ref.cell, r.cell):
 			continue
 		case same && !h.elems:
 			return h.ref
@@ -386,6 +396,16 @@ func (l *lowering) writeInner(r *refV) *refV {
 	s.inner = l.nextStamp()
 	l.cells[r.cell] = s
 	return nil
+}
+
+// surelyOther reports whether two indices or keys surely differ.
+func surelyOther(a, b *ir.Value) bool {
+	d, ok := a.Const()
+	if i, isInt := d.(int64); !ok || isInt && i < 0 {
+		return false
+	}
+	_, other := hold{keyed: true, key: d}.is(b)
+	return other
 }
 
 // seenBy reports whether anything but the container refers to c.

@@ -397,8 +397,14 @@ func (j *joiner) content(a, b *refV, c *cell, t ir.Type, name string) content {
 	}
 	var v [2]*ir.Value
 	var holds []hold
-	j.inSide(0, func() { v[0] = l.read(a); holds = l.elementHolds(a, holds) })
-	j.inSide(1, func() { v[1] = l.read(b); holds = l.elementHolds(b, holds) })
+	for i, r := range []*refV{a, b} {
+		j.inSide(i, func() {
+			v[i] = l.read(r)
+			for _, h := range l.elementHolds(r, nil) {
+				holds = append(holds, h.movedInside(r.cell, c))
+			}
+		})
+	}
 	j.keepHolds(c, holds)
 	return j.phi(v[0], v[1], t)
 }
@@ -438,6 +444,14 @@ func (l *lowering) elementHolds(r *refV, out []hold) []hold {
 	return out
 }
 
+// movedInside is the hold of a container's own element for a cell that stands for the container.
+func (h hold) movedInside(from, to *cell) hold {
+	if h.inside(from) {
+		h.ref = &refV{t: h.ref.t, cell: to, path: outside(h.ref).path}
+	}
+	return h
+}
+
 // keepHolds gives a joined cell the holds that still mean something after the branches.
 func (j *joiner) keepHolds(c *cell, holds []hold) {
 	times := map[*refV]int{}
@@ -446,6 +460,10 @@ func (j *joiner) keepHolds(c *cell, holds []hold) {
 	}
 	var kept []hold
 	for _, h := range holds {
+		if h.inside(c) {
+			kept = append(kept, h)
+			continue
+		}
 		if h.ref.cell.serial > j.serial {
 			j.lost = append(j.lost, lostHold{c, h})
 			continue
@@ -479,7 +497,7 @@ func (j *joiner) restoreHolds() {
 			}
 			for _, s := range stands {
 				if s != lost.c {
-					l.addHolds(lost.c, []hold{l.upToDate(hold{ref: &refV{t: s.t, cell: s}, elems: lost.h.elems})})
+					l.addHolds(lost.c, []hold{l.upToDate(hold{ref: &refV{t: s.t, cell: s}, elems: lost.h.elems, loose: true})})
 				}
 			}
 		}
@@ -489,7 +507,7 @@ func (j *joiner) restoreHolds() {
 // settle brings a container up to date with memory made after serial, which nothing can follow once its branch or iteration is over.
 func (l *lowering) settle(c *cell, serial int) {
 	for _, h := range l.state(c).holds {
-		if h.ref.cell.serial > serial && l.holdStamp(h) != h.stamp {
+		if h.ref.cell.serial > serial && !h.inside(c) && l.holdStamp(h) != h.stamp {
 			l.checkHolds(c)
 			return
 		}

@@ -307,6 +307,10 @@ func (lp *looper) enterRef(name string, r *refV) value {
 		st := l.copyState(c)
 		st.t = l.state(r.cell).t
 		for _, h := range l.elementHolds(r, nil) {
+			if h = h.movedInside(r.cell, c); h.inside(c) {
+				st.holds = append(st.holds, h)
+				continue
+			}
 			st.holds = append(st.holds, l.upToDate(hold{ref: h.ref, elems: h.elems}))
 		}
 		l.cells[c] = st
@@ -756,7 +760,7 @@ func (lp *looper) restoreHolds(endCells map[*cell]cellState) {
 		for _, h := range end.holds {
 			for _, cr := range lp.refs {
 				if e := lp.atEnd[cr.name]; e != nil && e.cell == h.ref.cell && e.cell.serial > lp.serial && cr.inner != c {
-					l.addHolds(c, []hold{l.upToDate(hold{ref: &refV{t: cr.pre.t, cell: cr.inner}, elems: h.elems})})
+					l.addHolds(c, []hold{l.upToDate(hold{ref: &refV{t: cr.pre.t, cell: cr.inner}, elems: h.elems, loose: true})})
 				}
 			}
 		}

@@ -62,7 +62,7 @@ func (l *lowering) tagAppend(c *cell, v value) {
 func (l *lowering) refresh(c *cell) bool {
 	var stale []hold
 	for _, h := range l.state(c).holds {
-		if l.holdStamp(h) != h.stamp {
+		if !h.inside(c) && l.holdStamp(h) != h.stamp {
 			stale = append(stale, h)
 		}
 	}
@@ -76,7 +76,7 @@ func (l *lowering) refresh(c *cell) bool {
 		return false
 	}
 	for _, h := range stale {
-		if l.tagFor(c, h.ref) == noTag {
+		if h.loose || l.tagFor(c, h.ref) == noTag {
 			return false
 		}
 	}
