@@ -14,6 +14,7 @@ func init() {
 		{"eq", ""}, {"ne", "not_equal"}, {"lt", "less"}, {"le", "less_equal"}, {"gt", "greater"}, {"ge", "greater_equal"},
 	} {
 		arith(Method|Torch, c.name, primitive(c.name))
+		def(Torch, c.name+".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", primitive(c.name)) // torch.lt(2, x)
 		if c.long != "" {
 			alias(Method|Torch, c.long, c.name)
 		}
@@ -92,11 +93,11 @@ func equality() {
 		func(b *ir.Builder, args []*ir.Value) []*ir.Value { return one(isTrue(b, isclose(b, args)[0])) })
 	def(Method|Torch, "equal(Tensor self, Tensor other) -> bool", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x, y := args[0], args[1]
-		if dx, dy := dt(b, x), dt(b, y); dx != dy {
-			b.Failf("Expected object of scalar type %s but got scalar type %s for argument 'other'", typeName(dx), typeName(dy))
-		}
 		if !sameInts(shapeOf(b, x), shapeOf(b, y)) {
 			return one(b.Bool(false))
+		}
+		if dx, dy := dt(b, x), dt(b, y); dx != dy {
+			b.Failf("Expected object of scalar type %s but got scalar type %s for argument 'other'", typeName(dx), typeName(dy))
 		}
 		return one(isTrue(b, b.Op("eq", x, y)))
 	})

@@ -67,13 +67,23 @@ func sameTypeUnaries() {
 	})
 	unary(Method|Torch, "abs", func(b *ir.Builder, x *ir.Value) *ir.Value {
 		if dt(b, x) == dtype.Bool {
-			return x
+			b.Failf("\"abs_cpu\" not implemented for 'Bool'")
 		}
 		return b.Op("abs", x)
 	})
 	unary(Method|Torch, "sign", func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("sign", x) })
-	unary(Method|Torch, "positive", func(b *ir.Builder, x *ir.Value) *ir.Value { return x })
-	unary(Method|Torch, "square", func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("mul", x, x) })
+	unary(Method|Torch, "positive", func(b *ir.Builder, x *ir.Value) *ir.Value {
+		if dt(b, x) == dtype.Bool {
+			b.Failf("The `+` operator, on a bool tensor is not supported.")
+		}
+		return x
+	})
+	unary(Method|Torch, "square", func(b *ir.Builder, x *ir.Value) *ir.Value {
+		if dt(b, x) == dtype.Bool { // pow(x, 2), where 2 is an int
+			x = cast(b, x, dtype.I64)
+		}
+		return b.Op("mul", x, x)
+	})
 	unary(Method|Torch|NN, "relu", func(b *ir.Builder, x *ir.Value) *ir.Value {
 		if dt(b, x) == dtype.Bool {
 			b.Failf("Boolean inputs not supported for relu")
@@ -161,6 +171,12 @@ func arithmetic() {
 	def(Method|Torch, "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub)
 	def(Method|Torch, "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub)
 	arith(Method|Torch, "mul", primitive("mul"))
+	// a number on the left: torch.add(2, x)
+	reversed(Torch, "add.Scalar_Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value { return one(binary(b, "add", args[0], args[1])) })
+	reversed(Torch, "mul.Scalar_Tensor", primitive("mul"))
+	reversed(Torch, "sub.Scalar_Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		return withAlpha("sub")(b, append(args[:2:2], b.Int(1)))
+	})
 	alias(Method|Torch, "subtract", "sub")
 	alias(Method|Torch, "multiply", "mul")
 	for _, op := range []string{"gcd", "lcm"} {
@@ -173,8 +189,12 @@ func withAlpha(op string) expansion {
 	return func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x, y, alpha := args[0], args[1], args[2]
 		d := promote(b, x, y)
-		if op == "sub" && d == dtype.Bool {
-			b.Failf("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")
+		if op == "sub" {
+			for _, v := range args[:2] {
+				if v.Type.IsTensor() && dt(b, v) == dtype.Bool {
+					b.Failf("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")
+				}
+			}
 		}
 		xy := operands(b, d, x, timesAlpha(b, y, alpha, d))
 		return one(b.Op(op, xy...))
@@ -212,6 +232,7 @@ func divisions() {
 	arith(Method|Torch, "remainder", primitive("remainder"))
 	def(Torch, "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", primitive("remainder"))
 	arith(Method|Torch, "fmod", primitive("fmod"))
+	reversed(Torch, "div.Scalar_Tensor", trueDiv)
 	reversed(Hidden, "rdiv", trueDiv)
 	reversed(Hidden, "rfloordiv", primitive("floor_div"))
 	reversed(Hidden, "rremainder", primitive("remainder"))
@@ -497,7 +518,7 @@ func specials() {
 			eps := constFloat(b, args[1])
 			x = call(b, "clamp", x, b.Float(eps), b.Float(1-eps))
 		}
-		return one(b.Op("log", b.Op("div", x, apply(b, "sub", 1.0, x))))
+		return one(b.Op("sub", b.Op("log", x), b.Op("log1p", b.Op("neg", x)))) // the gradient at 0 and 1 is infinite, not NaN
 	})
 	def(everywhere, "sinc(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x := scaled(b, args[0], math.Pi)
@@ -527,25 +548,102 @@ func specials() {
 		outside := apply(b, "where", apply(b, "lt", x, 0.0), math.Inf(-1), apply(b, "mul", x, 0.0))
 		return b.Op("where", positive, b.Op("neg", b.Op("mul", safe, b.Op("log", safe))), outside)
 	})
-	special("i0e", func(b *ir.Builder, x *ir.Value) *ir.Value {
-		return b.Op("mul", b.Op("exp", b.Op("neg", b.Op("abs", x))), b.Op("i0", x))
-	})
+	special("i0e", func(b *ir.Builder, x *ir.Value) *ir.Value { return scaledBessel(b, "i0", x) })
 	special("i1", func(b *ir.Builder, x *ir.Value) *ir.Value { return b.Op("i1", x) })
-	special("i1e", func(b *ir.Builder, x *ir.Value) *ir.Value {
-		return b.Op("mul", b.Op("exp", b.Op("neg", b.Op("abs", x))), b.Op("i1", x))
+	special("i1e", func(b *ir.Builder, x *ir.Value) *ir.Value { return scaledBessel(b, "i1", x) })
+	alias(Special, "modified_bessel_i0", "i0")
+	alias(Special, "modified_bessel_i1", "special_i1")
+	special("spherical_bessel_j0", func(b *ir.Builder, x *ir.Value) *ir.Value {
+		zero := apply(b, "eq", x, 0.0)
+		safe := apply(b, "where", zero, 1.0, x)
+		y := apply(b, "where", zero, 1.0, b.Op("div", b.Op("sin", safe), safe))
+		return apply(b, "where", b.Op("isinf", x), 0.0, y)
 	})
+	arith(Special, "special_zeta", floatPrimitive("zeta"))
+	def(Special, "special_zeta.Scalar_Self(Scalar self, Tensor other) -> Tensor", floatPrimitive("zeta"))
+	alias(Special, "zeta", "special_zeta")
 }
 
-func polygamma(b *ir.Builder, args []*ir.Value) []*ir.Value {
-	switch n := constInt(b, args[0]); n {
-	case 0:
-		return one(unaryFloat(b, "digamma", args[1]))
-	case 1:
-		return one(unaryFloat(b, "trigamma", args[1]))
-	default:
-		b.Failf("polygamma(n, x) is implemented for n = 0 and n = 1, not for n = %d", n)
-		return nil
+// scaledBessel is exp(-|x|) I(x) for the Bessel function i0 or i1, in f64; where I would overflow, by Hankel's expansion.
+func scaledBessel(b *ir.Builder, op string, x *ir.Value) *ir.Value {
+	d, mu := dt(b, x), 0.0
+	if op == "i1" {
+		mu = 4
 	}
+	x = cast(b, x, dtype.F64)
+	size := b.Op("abs", x)
+	large := apply(b, "gt", size, 600.0)
+	near := apply(b, "where", large, 1.0, x)
+	y := b.Op("mul", b.Op("exp", b.Op("neg", b.Op("abs", near))), b.Op(op, near))
+	far := apply(b, "where", large, size, 1000.0)
+	tail := 1.0
+	coeffs := []float64{}
+	for k := 1.0; k < 6; k++ {
+		tail *= -(mu - (2*k-1)*(2*k-1)) / (8 * k)
+		coeffs = append(coeffs, tail)
+	}
+	inverse, series := b.Op("reciprocal", far), fillLike(b, 0, far)
+	for k := len(coeffs) - 1; k >= 0; k-- {
+		series = b.Op("mul", inverse, apply(b, "add", series, coeffs[k]))
+	}
+	z := b.Op("mul", b.Op("rsqrt", apply(b, "mul", far, 2*math.Pi)), apply(b, "add", series, 1.0))
+	if op == "i1" {
+		z = b.Op("mul", z, b.Op("sign", x))
+	}
+	return cast(b, b.Op("where", large, z, y), d)
+}
+
+// polygamma is the n-th derivative of digamma: for n > 1 by Hurwitz's zeta function at x >= 1/2, and by reflection below, in f64.
+func polygamma(b *ir.Builder, args []*ir.Value) []*ir.Value {
+	n := constInt(b, args[0])
+	switch {
+	case n < 0:
+		b.Failf("polygamma(n, x) does not support negative n, got %d", n)
+	case n == 0:
+		return one(unaryFloat(b, "digamma", args[1]))
+	case n == 1:
+		return one(unaryFloat(b, "trigamma", args[1]))
+	case n > 100:
+		b.Failf("polygamma(n, x) is implemented for n up to 100, not for n = %d", n)
+	}
+	d := floatOf(dt(b, args[1]))
+	x := cast(b, args[1], dtype.F64)
+	low := apply(b, "lt", x, 0.5)
+	y := apply(b, "where", low, apply(b, "sub", 1.0, x), x)
+	value := b.Op("zeta", fillLike(b, n+1, x), y)
+	factorial := math.Gamma(float64(n + 1))
+	// psi_n(x) = (-1)^n psi_n(1-x) - pi^(n+1) cot^(n)(pi x), and psi_n = (-1)^(n+1) n! zeta(n+1, .) here
+	sign := 1.0
+	if n%2 == 0 {
+		sign = -1
+	}
+	direct := apply(b, "mul", value, sign*factorial)
+	fraction := b.Op("sub", x, b.Op("detach", b.Op("round", x)))
+	angle := apply(b, "where", low, apply(b, "mul", fraction, math.Pi), 1.0)
+	cot := b.Op("div", b.Op("cos", angle), b.Op("sin", angle))
+	c := cotDerivative(n)
+	poly := fillLike(b, c[len(c)-1], cot)
+	for i := len(c) - 2; i >= 0; i-- {
+		poly = apply(b, "add", b.Op("mul", poly, cot), c[i])
+	}
+	reflected := b.Op("sub", apply(b, "mul", value, -factorial), apply(b, "mul", poly, math.Pow(math.Pi, float64(n+1))))
+	pole := b.Op("logical_and", low, apply(b, "eq", fraction, 0.0))
+	reflected = apply(b, "where", pole, math.Inf(1), reflected)
+	return one(cast(b, b.Op("where", low, reflected, direct), d))
+}
+
+// cotDerivative is the n-th derivative of cot as a polynomial in cot, lowest coefficient first: that of cot is -(1 + cot^2).
+func cotDerivative(n int) []float64 {
+	c := []float64{0, 1}
+	for range n {
+		next := make([]float64, len(c)+1)
+		for k := 1; k < len(c); k++ {
+			next[k-1] -= float64(k) * c[k]
+			next[k+1] -= float64(k) * c[k]
+		}
+		c = next
+	}
+	return c
 }
 
 // mvlgamma is the logarithm of the multivariate gamma function.

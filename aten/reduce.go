@@ -141,7 +141,8 @@ func countNonzero(b *ir.Builder, args []*ir.Value) []*ir.Value {
 
 // logsumexp subtracts the maximum as a constant; where that is infinite the plain formula has the right value.
 func logsumexp(b *ir.Builder, x *ir.Value, dims []int, keepdim bool) *ir.Value {
-	if d := needFloat(b, "logsumexp", x); d.IsHalf() {
+	x = cast(b, x, floatOf(dt(b, x)))
+	if d := dt(b, x); d.IsHalf() {
 		return cast(b, logsumexp(b, cast(b, x, dtype.F32), dims, keepdim), d)
 	}
 	if x.Type.Static() && numel(b, x) == 0 {
@@ -362,11 +363,30 @@ func norms() {
 	def(Method|Torch, "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", norm)
 	def(Method|Torch, "norm.str(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
 		func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-			if p := constStr(b, args[1]); p != "fro" {
-				b.Failf("norm: p = '%s' is not supported here: use a number, 'fro', or torch.linalg.matrix_norm", p)
+			switch p := constStr(b, args[1]); p {
+			case "fro":
+				return norm(b, append([]*ir.Value{args[0], b.Float(2)}, args[2:]...))
+			case "nuc":
+				return one(nuclearNorm(b, cast(b, args[0], optDType(b, args[4], dt(b, args[0]))), args[2], constBool(b, args[3])))
+			default:
+				b.Failf("norm: p = '%s' is not supported: use a number, 'fro' or 'nuc'", p)
+				return nil
 			}
-			return norm(b, append([]*ir.Value{args[0], b.Float(2)}, args[2:]...))
 		})
+	def(Method|Torch, "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		return one(nuclearNorm(b, args[0], b.None(), constBool(b, args[1])))
+	})
+	def(Method|Torch, "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		return one(nuclearNorm(b, args[0], args[1], constBool(b, args[2])))
+	})
+	def(Torch, "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		v, p, dim := args[0], constInt(b, args[1]), constInt(b, args[2])
+		dims := allDims(b, v)
+		if dim == -1 {
+			return one(vectorNorm(b, v, float64(p), dims, false))
+		}
+		return one(vectorNorm(b, v, float64(p), remove(dims, wrapDim(b, dim, len(dims))), true))
+	})
 	def(Method|Torch, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		diff := binary(b, "sub", args[0], args[1])
 		return norm(b, []*ir.Value{diff, args[2], b.None(), b.Bool(false), b.None()})
@@ -382,7 +402,26 @@ func norm(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	if d := dt(b, x); !d.IsFloat() {
 		b.Failf("linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s", typeName(d))
 	}
-	return one(vectorNorm(b, x, p, reduceDims(b, x, args[2]), constBool(b, args[3])))
+	dims := reduceDims(b, x, args[2])
+	if p < 0 || math.IsInf(p, 1) { // torch.norm, unlike torch.linalg.vector_norm, has a value where there are no elements
+		for _, i := range dims {
+			if shapeOf(b, x)[i] == 0 {
+				return one(reduce(b, "sum", x, dims, constBool(b, args[3])))
+			}
+		}
+	}
+	return one(vectorNorm(b, x, p, dims, constBool(b, args[3])))
+}
+
+// nuclearNorm is the sum of the singular values over two dims, the only two where dims is None.
+func nuclearNorm(b *ir.Builder, x, dims *ir.Value, keepdim bool) *ir.Value {
+	at := []int{-2, -1}
+	if given, ok := optInts(b, dims); ok {
+		at = given
+	} else if rank(b, x) != 2 {
+		b.Failf("Expected a tensor with 2 dimensions, but got a tensor with %d dimensions instead: name two with dim", rank(b, x))
+	}
+	return call(b, "linalg_matrix_norm.str", x, b.Str("nuc"), b.Ints(at...), b.Bool(keepdim), b.None())
 }
 
 // vectorNorm is (sum |x|^p)^(1/p) over dims and its limits for p = 0, inf, -inf. Zeros are guarded so that the gradient of a zero
@@ -430,10 +469,21 @@ func medians() {
 	for name, skipNaN := range map[string]bool{"median": false, "nanmedian": true} {
 		def(Method|Torch, name+"(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 			x := reshape(b, args[0], []int{numel(b, args[0])})
-			if numel(b, x) == 0 {
-				return one(fill(b, math.NaN(), dt(b, x), nil))
+			d := dt(b, x)
+			if d == dtype.Bool {
+				b.Failf("\"median_cpu\" not implemented for 'Bool'")
 			}
-			return one(squeezeDim(b, b.Op("gather", x, b.Int(0), medianIndex(b, x, 0, skipNaN)), 0))
+			if numel(b, x) == 0 {
+				return one(fill(b, math.NaN(), d, nil))
+			}
+			v := b.Op("gather", x, b.Int(0), medianIndex(b, x, 0, skipNaN))
+			if !d.IsFloat() {
+				return one(squeezeDim(b, v, 0))
+			}
+			// the maximum of the elements equal to the median: its gradient goes to them in equal parts
+			v = b.Op("detach", v)
+			equal := b.Op("logical_or", apply(b, "eq", x, v), apply(b, "logical_and", b.Op("isnan", x), b.Op("isnan", v)))
+			return one(reduce(b, "amax", apply(b, "where", equal, x, math.Inf(-1)), []int{0}, false))
 		})
 		def(Method|Torch, name+".dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
 			func(b *ir.Builder, args []*ir.Value) []*ir.Value {

@@ -63,10 +63,7 @@ func init() {
 		})},
 		{"lgamma", one1(func(e grad) *Value { return e.mul(e.g, e.op("digamma", e.x)) })},
 		{"digamma", one1(func(e grad) *Value { return e.mul(e.g, e.op("trigamma", e.x)) })},
-		{"trigamma", one1(func(e grad) *Value {
-			e.b.Failf("trigamma has no gradient here: the third and higher derivatives of lgamma are not implemented")
-			return nil
-		})},
+		{"trigamma", one1(trigammaGrad)},
 		{"i0", one1(func(e grad) *Value { return e.mul(e.g, e.op("i1", e.x)) })},
 		{"i1", one1(func(e grad) *Value {
 			zero := e.op("eq", e.x, e.c(0))
@@ -117,6 +114,9 @@ func init() {
 		{"xlogy", func(e grad) []*Value {
 			none := e.op("logical_and", e.op("eq", e.x, e.c(0)), e.op("le", e.y, e.c(0)))
 			return []*Value{e.where(none, e.c(0), e.op("xlogy", e.g, e.y)), e.div(e.mul(e.g, e.x), e.y)}
+		}},
+		{"zeta", func(e grad) []*Value {
+			return []*Value{nil, e.neg(e.mul(e.g, e.mul(e.x, e.op("zeta", e.add(e.x, e.c(1)), e.y))))}
 		}},
 		{"eq", stepwise},
 		{"ne", stepwise},
@@ -184,6 +184,18 @@ func firstExtremumGrad(wins string) rule {
 		first := e.op("logical_or", e.op(wins, e.x, e.y), e.op("isnan", e.y))
 		return []*Value{e.where(first, e.g, zero), e.where(first, zero, e.g)}
 	}
+}
+
+// trigammaGrad is -2 zeta(3, x) for x >= 1/2; below, that of 1-x with 2 pi^3 cos(pi x)/sin(pi x)^3 taken off, by reflection.
+func trigammaGrad(e grad) *Value {
+	low := e.op("lt", e.x, e.c(0.5))
+	away := e.where(low, e.sub(e.c(1), e.x), e.x)
+	direct := e.mul(e.c(-2), e.op("zeta", e.c(3), away))
+	angle := e.mul(e.c(math.Pi), e.sub(e.x, e.op("round", e.x)))
+	angle = e.where(low, angle, e.c(1))
+	sin := e.op("sin", angle)
+	reflected := e.div(e.mul(e.c(2*math.Pi*math.Pi*math.Pi), e.op("cos", angle)), e.mul(sin, e.mul(sin, sin)))
+	return e.mul(e.g, e.sub(direct, e.where(low, reflected, e.c(0))))
 }
 
 // gauss is 2/sqrt(pi) * exp(-x^2), the derivative of erf.

@@ -139,6 +139,8 @@ func TestMoreSpecialValues(t *testing.T) {
 			{"digamma", []float64{0}, -inf}, {"digamma", []float64{nz}, inf}, {"digamma", []float64{-3}, nan},
 			{"digamma", []float64{inf}, inf}, {"digamma", []float64{nan}, nan},
 			{"trigamma", []float64{0}, inf}, {"trigamma", []float64{inf}, 0}, {"trigamma", []float64{nan}, nan},
+			{"zeta", []float64{1, 2}, inf}, {"zeta", []float64{0.5, 2}, nan}, {"zeta", []float64{2, 0}, inf}, {"zeta", []float64{2, -1}, inf},
+			{"zeta", []float64{2, -0.5}, nan}, {"zeta", []float64{2, inf}, 0}, {"zeta", []float64{nan, 1}, nan}, {"zeta", []float64{2, nan}, nan},
 			{"i0", []float64{0}, 1}, {"i0", []float64{-inf}, inf}, {"i0", []float64{nan}, nan},
 			{"i1", []float64{nz}, nz}, {"i1", []float64{-inf}, -inf}, {"i1", []float64{nan}, nan},
 			{"logaddexp", []float64{-inf, -inf}, -inf}, {"logaddexp", []float64{inf, inf}, inf},

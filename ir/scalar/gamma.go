@@ -9,6 +9,7 @@ var _ = register(
 	Op{"lgamma", 1, Floats, false, viaF64(func(b *Builder, a []Value) Value { return b.lgamma(a[0]) }), "ln |gamma(x)|; infinite at 0 and the negative integers."},
 	Op{"digamma", 1, Floats, false, viaF64(func(b *Builder, a []Value) Value { return b.digamma(a[0]) }), "The derivative of lgamma; NaN at negative integers, infinite at 0 with the opposite sign."},
 	Op{"trigamma", 1, Floats, false, viaF64(func(b *Builder, a []Value) Value { return b.trigamma(a[0]) }), "The second derivative of lgamma; infinite at 0 and the negative integers."},
+	Op{"zeta", 2, Floats, false, viaF64(func(b *Builder, a []Value) Value { return b.zeta(a[0], a[1]) }), "Hurwitz's zeta function, the sum of (y+k)^-x over k >= 0; infinite at x = 1, NaN for x < 1 and for y < 0 but at integers, where it is infinite."},
 )
 
 // Bernoulli numbers B2, B4, … B16.
@@ -124,4 +125,31 @@ func (b *Builder) trigamma(x Value) Value {
 	sin, _ := b.sinPi(x)
 	q := b.Div(b.F(f64, math.Pi), sin)
 	return b.Select(reflect, b.Sub(b.Mul(q, q), v), v)
+}
+
+// zeta adds ten terms and estimates the rest by Euler's and Maclaurin's formula.
+func (b *Builder) zeta(x, q Value) Value {
+	zero, one, inf, nan := b.F(f64, 0), b.F(f64, 1), b.F(f64, math.Inf(1)), b.F(f64, math.NaN())
+	power := func(y Value) Value { return powForm(b, f64, y, b.Neg(x)) }
+	sum, y := zero, q
+	for range 10 {
+		sum = b.Add(sum, power(y))
+		y = b.Add(y, one)
+	}
+	last := power(y)
+	rest := b.Add(b.Div(b.Mul(last, y), b.Sub(x, one)), b.Mul(last, b.F(f64, 0.5)))
+	// the k-th term has the k-th Bernoulli number over k! and x (x+1) … (x+k-2) y^(-x-k+1)
+	rising, factorial := b.Div(b.Mul(last, x), y), 2.0
+	for i, bernoulli := range bernoulli {
+		k := float64(2*i + 2)
+		rest = b.Add(rest, b.Mul(rising, b.F(f64, bernoulli/factorial)))
+		rising = b.Div(b.Mul(rising, b.Mul(b.Add(x, b.F(f64, k-1)), b.Add(x, b.F(f64, k)))), b.Mul(y, y))
+		factorial *= (k + 1) * (k + 2)
+	}
+	v := b.Add(sum, rest)
+	v = b.Select(b.EQ(q, inf), zero, v)
+	v = b.Select(b.EQ(x, inf), b.Select(b.LT(q, one), inf, b.Select(b.EQ(q, one), one, zero)), v)
+	v = b.Select(b.LE(q, zero), b.Select(b.EQ(b.Floor(q), q), inf, nan), v)
+	v = b.Select(b.EQ(x, one), inf, v)
+	return b.Select(b.Or(b.LT(x, one), b.Or(b.NE(x, x), b.NE(q, q))), nan, v)
 }
