@@ -90,6 +90,17 @@ func setMode(m any, training bool) {
 	})
 }
 
+// Modes lists which of the submodules that have modes are in training mode, in the order of the model's fields.
+func Modes(m any) []bool {
+	var out []bool
+	walk(reflect.ValueOf(m), "", func(Entry) {}, func(sub any) {
+		if s, ok := sub.(interface{ Training() bool }); ok {
+			out = append(out, s.Training())
+		}
+	})
+	return out
+}
+
 var tensorType = reflect.TypeFor[*tensor.Tensor]()
 
 // walk visits every tensor and every pointer to a struct below v, fields in order.
@@ -104,6 +115,13 @@ func walk(v reflect.Value, prefix string, visit func(Entry), module func(any)) {
 		}
 		if v.CanInterface() {
 			module(v.Interface())
+			if l, ok := v.Interface().(*Layer); ok {
+				for _, e := range l.entries() {
+					e.Name = joinName(prefix, e.Name)
+					visit(e)
+				}
+				return
+			}
 		}
 		walk(v.Elem(), prefix, visit, module)
 	case reflect.Slice, reflect.Array:

@@ -77,9 +77,9 @@ func TestBatchNormTracksStatistics(t *testing.T) {
 	mean, err := y.Mean().Item()
 	require.NoError(t, err)
 	require.InDelta(t, 0, mean, 1e-6)
-	require.InDelta(t, 0.3, bn.RunningMean.Array().Floats()[0], 1e-6)        // 0.9·0 + 0.1·3
-	require.InDelta(t, 0.9+20.0/30, bn.RunningVar.Array().Floats()[0], 1e-5) // the unbiased variance is 20/3
-	require.Equal(t, []float64{1}, bn.NumBatchesTracked.Array().Floats())
+	require.InDelta(t, 0.3, bn.Tensor("running_mean").Array().Floats()[0], 1e-6)        // 0.9·0 + 0.1·3
+	require.InDelta(t, 0.9+20.0/30, bn.Tensor("running_var").Array().Floats()[0], 1e-5) // the unbiased variance is 20/3
+	require.Equal(t, []float64{1}, bn.Tensor("num_batches_tracked").Array().Floats())
 	nn.Eval(bn)
 	require.NotEqual(t, y.Array().Floats(), bn.Forward(x).Array().Floats())
 }

@@ -580,7 +580,7 @@ func (l *lowering) entryWeight(name string, w *weight, sig *Signature) {
 	}
 	l.inputs[w] = l.fresh(v, ir.AnyTensor)
 	l.order = append(l.order, w)
-	out := Weight{Name: w.name, Shape: w.shape, DType: w.dtype, Buffer: w.buffer, Init: w.init}
+	out := Weight{Name: w.name, Shape: w.shape, DType: w.dtype, Buffer: w.buffer, Frozen: w.frozen, Init: w.init}
 	if w.buffer || w.value != nil {
 		out.Value = w.array()
 	}

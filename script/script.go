@@ -35,9 +35,10 @@ type Weight struct {
 	Buffer bool
 	// Value is what the constructor gives the weight, where that is not random; nil otherwise.
 	Value *ir.Array
-	// Init says how PyTorch initialises it: "zeros", "ones", "uniform:A" (in [-A, A)), "uniform:A,B", "normal:S" (standard deviation S), "normal:M,S",
-	// "value:V"; "/zero:I" after it clears row I.
+	// Init says how PyTorch initialises it: see layers.Init.
 	Init string
+	// Frozen says that the constructor set requires_grad to False.
+	Frozen bool
 	// Also lists further names, of a weight that stands at several places: the state dict has them all.
 	Also []string
 }
@@ -51,6 +52,9 @@ type Signature struct {
 	// Updated lists the buffers and parameters that the function changes (running statistics, the weight of an embedding with max_norm); their new values follow the results.
 	Updated []string
 }
+
+// Layers is the file with the layers of torch.nn: its classes are entries.
+func Layers() *File { return prelude() }
 
 // Entries lists the functions and module classes that the file defines, in order.
 func (f *File) Entries() []string { return append([]string{}, f.order...) }

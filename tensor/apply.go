@@ -31,8 +31,8 @@ func Graft(x, like *Tensor) *Tensor {
 	return &t
 }
 
-// Failed gives a tensor that holds an error, for operations that packages build on this one.
-func Failed(err error) *Tensor { return failed(err) }
+// Failed gives a tensor that holds the error of an operation on args, with the line of the caller, for packages that build operations on this one.
+func Failed(op string, args []any, err error) *Tensor { return failed(located(op, args, err)) }
 
 // Key draws the key of a random operation from the scope's generator.
 func (s *Scope) Key() int64 { return s.generator().Key() }

@@ -18,12 +18,12 @@ type LeNet struct {
 // New makes a LeNet with random weights from the default generator.
 func New() *LeNet {
 	return &LeNet{
-		Conv1: nn.NewConv2d(1, 6, 5, nn.ConvOptions{Padding: 2}),
+		Conv1: nn.NewConv2d(1, 6, 5, nn.Kw{"padding": 2}),
 		Conv2: nn.NewConv2d(6, 16, 5),
 		FC1:   nn.NewLinear(16*5*5, 120),
 		FC2:   nn.NewLinear(120, 84),
 		FC3:   nn.NewLinear(84, 10),
-		pool:  &nn.MaxPool2d{Kernel: 2},
+		pool:  nn.NewMaxPool2d(2),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gtc-project/gtc/internal/safetensors"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
+	"github.com/gtc-project/gtc/nn/layers"
 )
 
 // WeightSpec is an entry of a module's state dict.
@@ -26,7 +27,7 @@ type WeightSpec struct {
 	Shape  []int
 	Buffer bool      // no gradient: running statistics and the like
 	Value  *ir.Array // what the constructor gives it, where that is not random; else nil
-	Init   string    // how random:SEED makes it: zeros, ones, uniform:A (within ±A), uniform:A,B, normal:S, normal:MEAN,S, value:V; /zero:I after it clears row I; "" goes by shape and name
+	Init   string    // how random:SEED makes it (see layers.Init); "" goes by shape and name
 }
 
 // LoadWeights gives every entry of a state dict its value, from a file (.safetensors, .pth or .npz, told apart by content) or at random
@@ -164,42 +165,26 @@ func randomWeights(specs []WeightSpec, seed uint64) ([]Weight, error) {
 }
 
 func initialise(a *ir.Array, s WeightSpec, rng *random) error {
-	text, row, cleared := strings.Cut(cmp.Or(s.Init, guessInit(s)), "/zero:")
-	kind, list, _ := strings.Cut(text, ":")
-	v := []float64{0}
-	if list != "" {
-		v = nil
-		for _, number := range strings.Split(list, ",") {
-			x, err := strconv.ParseFloat(number, 64)
-			if err != nil {
-				return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
-			}
-			v = append(v, x)
-		}
+	in, err := layers.ParseInit(cmp.Or(s.Init, guessInit(s)))
+	if err != nil {
+		return fmt.Errorf("weight %s: %w", s.Name, err)
 	}
-	low, high := -v[0], v[len(v)-1]
-	mean, deviation := 0.0, v[len(v)-1]
-	if len(v) == 2 {
-		low, mean = v[0], v[0]
-	}
-	draw := map[string]func() float64{
-		"zeros":   func() float64 { return 0 },
-		"ones":    func() float64 { return 1 },
-		"value":   func() float64 { return v[0] },
-		"uniform": func() float64 { return low + (high-low)*rng.unit() },
-		"normal":  func() float64 { return mean + rng.normal()*deviation },
-	}[kind]
-	if draw == nil {
-		return fmt.Errorf("weight %s: initialisation %q is not understood", s.Name, s.Init)
+	row := 0
+	if len(s.Shape) > 0 && s.Shape[0] > 0 {
+		row = a.Len() / s.Shape[0]
 	}
 	for k := range a.Len() {
-		a.SetFloat(k, draw())
-	}
-	if i, err := strconv.Atoi(row); cleared && err == nil && len(a.Shape) > 0 && i < a.Shape[0] {
-		n := a.Len() / a.Shape[0]
-		for k := range n {
-			a.SetFloat(i*n+k, 0)
+		v := in.A
+		switch in.Kind {
+		case "uniform":
+			v += (in.B - in.A) * rng.unit()
+		case "normal":
+			v += in.B * rng.normal()
 		}
+		if in.ZeroRow >= 0 && k/max(row, 1) == in.ZeroRow {
+			v = 0
+		}
+		a.SetFloat(k, v)
 	}
 	return nil
 }
