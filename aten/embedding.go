@@ -10,31 +10,43 @@ import (
 func init() {
 	def(NN, "embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
 		expand1(func(e em, a []*ir.Value) *ir.Value {
-			e.plainTable("embedding", a[3], a[5])
-			return e.embedding(a[0], a[1], e.paddingRow(a[1], a[2]))
+			e.noMaxNorm("embedding", a[3])
+			return e.embedding(a[0], a[1], e.paddingRow(a[1], a[2]), constBool(e.Builder, a[5]))
 		}))
+	def(Torch, "embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		return e.embeddingRenorm(a[0], a[1], constFloat(e.Builder, a[2]), constFloat(e.Builder, a[3]))
+	}))
 	// torch.embedding has the table first, and a negative padding_idx means none
 	def(Torch, "embedding.torch(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
 		expand1(func(e em, a []*ir.Value) *ir.Value {
-			e.plainTable("embedding", e.None(), a[3])
-			return e.embedding(a[1], a[0], constInt(e.Builder, a[2]))
+			return e.embedding(a[1], a[0], constInt(e.Builder, a[2]), constBool(e.Builder, a[3]))
 		}))
 	def(NN, "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
 		expand1(func(e em, a []*ir.Value) *ir.Value {
-			e.plainTable("embedding_bag", a[3], a[5])
-			return e.embeddingBag(bagCall{index: a[0], table: a[1], offsets: a[2], mode: constStr(e.Builder, a[6]), weights: a[8],
+			e.noMaxNorm("embedding_bag", a[3])
+			return e.embeddingBag(bagCall{index: a[0], table: a[1], offsets: a[2], mode: constStr(e.Builder, a[6]), weights: a[8], scale: constBool(e.Builder, a[5]),
 				lastOffset: constBool(e.Builder, a[9]), padding: e.paddingRow(a[1], a[10])})
 		}))
 }
 
-// plainTable rejects the options that change the table or its gradient in ways that are not supported.
-func (e em) plainTable(name string, maxNorm, scaleByFreq *ir.Value) {
+// noMaxNorm rejects an option that changes the table in place. Scripts never come here with it: they write what embedding_renorm gives.
+func (e em) noMaxNorm(name string, maxNorm *ir.Value) {
 	if !isNone(maxNorm) {
-		e.Failf("%s: max_norm is not supported, since it changes the weight in place: renormalise it with torch.renorm before the call", name)
+		e.Failf("%s: max_norm is only supported in scripts, since it changes the weight in place: use torch.embedding_renorm before the call", name)
 	}
-	if constBool(e.Builder, scaleByFreq) {
-		e.Failf("%s: scale_grad_by_freq=True is not supported", name)
+}
+
+// embeddingRenorm is the table with the rows that index names scaled down to a norm, where theirs is larger; the gradient passes them unscaled.
+func (e em) embeddingRenorm(table, index *ir.Value, maxNorm, p float64) *ir.Value {
+	s := e.NeedShape(table)
+	if len(s) != 2 {
+		e.Failf("embedding_renorm: 'weight' must be 2-D, got shape %v", s)
 	}
+	index = e.reshape(e.indices(index), numel(e.Builder, index))
+	named := e.Op("put", e.full(dtype.Bool, 0, s[0]), index, e.full(dtype.Bool, 1, numel(e.Builder, index)), e.Bool(false))
+	norm := call(e.Builder, "linalg_vector_norm", table, e.Float(p), e.Ints(1), e.Bool(true))
+	scaled := e.mul(table, e.div(e.Float(maxNorm), e.addF(norm, 1e-7)))
+	return e.Op("graft", e.where(e.and(e.insert(named, 1), e.gt(norm, e.Float(maxNorm))), scaled, table), table)
 }
 
 // paddingRow is the row without gradient, -1 for none.
@@ -60,16 +72,32 @@ func (e em) rows(index, table *ir.Value) *ir.Value {
 	if rank(e.Builder, table) != 2 {
 		e.Failf("'weight' must be 2-D, got shape %s", table.Type)
 	}
-	switch d := e.NeedDType(index); d {
-	case dtype.I64, dtype.I32:
-	default:
-		e.Failf("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead", d.Torch())
-	}
-	return e.Op("take", table, cast(e.Builder, index, dtype.I64))
+	return e.Op("take", table, e.indices(index))
 }
 
-func (e em) embedding(index, table *ir.Value, padding int) *ir.Value {
+// indices is an index tensor of one of the two dtypes that tables take, as i64.
+func (e em) indices(index *ir.Value) *ir.Value {
+	if d := e.NeedDType(index); d != dtype.I64 && d != dtype.I32 {
+		e.Failf("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got %s instead", d.Torch())
+	}
+	return cast(e.Builder, index, dtype.I64)
+}
+
+// byFrequency is rows, looked up in a table at index, with a gradient divided by how often each row was looked up.
+func (e em) byFrequency(rows, index, table *ir.Value) *ir.Value {
+	d := e.NeedDType(rows)
+	index = e.indices(index)
+	flat := e.reshape(index, numel(e.Builder, index))
+	times := e.Op("put", e.zeros(d, e.NeedShape(table)[0]), flat, e.full(d, 1, numel(e.Builder, index)), e.Bool(true))
+	share := e.insert(e.div(e.Float(1), e.Op("take", times, index)), rank(e.Builder, index))
+	return e.Op("graft", rows, e.mul(rows, share))
+}
+
+func (e em) embedding(index, table *ir.Value, padding int, byFrequency bool) *ir.Value {
 	out := e.rows(index, table)
+	if byFrequency {
+		out = e.byFrequency(out, index, table)
+	}
 	if padding < 0 {
 		return out
 	}
@@ -80,7 +108,7 @@ func (e em) embedding(index, table *ir.Value, padding int) *ir.Value {
 type bagCall struct {
 	index, table, offsets, weights *ir.Value
 	mode                           string
-	lastOffset                     bool
+	lastOffset, scale              bool
 	padding                        int
 }
 
@@ -96,6 +124,7 @@ func (e em) embeddingBag(c bagCall) *ir.Value {
 	}
 	var bag *ir.Value // the number of every index's bag
 	var bags int
+	var left *ir.Value // which indices are in no bag; nil for none
 	index, weights := c.index, c.weights
 	switch {
 	case len(s) == 2:
@@ -118,17 +147,21 @@ func (e em) embeddingBag(c bagCall) *ir.Value {
 		if c.lastOffset && bags == 0 {
 			e.Failf("include_last_offset: number of offsets should be at least 1")
 		}
-		if c.lastOffset {
+		place := e.Op("iota", e.Int(s[0]), e.DType(dtype.I64))
+		if c.lastOffset { // the end of the last bag
 			bags--
+			left = e.ge(place, e.slice(offsets, 0, bags, bags+1))
 			offsets = e.slice(offsets, 0, 0, bags)
 		}
-		place := e.Op("iota", e.Int(s[0]), e.DType(dtype.I64))
 		started := cast(e.Builder, e.le(offsets, e.insert(place, 1)), dtype.I64)
 		bag = e.add(e.sum(started, false, 1), e.Int(-1))
 	default:
 		e.Failf("input has to be 1D with offsets or 2D Tensor, but got Tensor of dimension %d", len(s))
 	}
 	rows := e.rows(index, c.table)
+	if c.scale {
+		rows = e.byFrequency(rows, index, c.table)
+	}
 	columns := e.NeedShape(rows)[1]
 	if !isNone(weights) {
 		rows = e.mul(rows, e.insert(weights, 1))
@@ -136,12 +169,19 @@ func (e em) embeddingBag(c bagCall) *ir.Value {
 	used := e.full(d, 1, e.NeedShape(index)...)
 	if c.padding >= 0 {
 		isPad := e.eq(index, e.Int(c.padding))
-		used = e.where(isPad, e.Float(0), used)
+		if left == nil {
+			left = isPad
+		} else {
+			left = e.Op("logical_or", left, isPad)
+		}
+	}
+	if left != nil {
+		used = e.where(left, e.Float(0), used)
 		out := e.Float(0)
 		if c.mode == "max" {
 			out = e.Const(lowest(d))
 		}
-		rows = e.where(e.insert(isPad, 1), out, rows)
+		rows = e.where(e.insert(left, 1), out, rows)
 	}
 	count := e.insert(e.Op("put", e.zeros(d, bags), bag, used, e.Bool(true)), 1)
 	if c.mode == "max" {

@@ -1,6 +1,7 @@
 package aten
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gtc-project/gtc/ir"
@@ -18,15 +19,18 @@ func init() {
 	flag := func(e em, v *ir.Value) bool { return constBool(e.Builder, v) }
 
 	loss("mse_loss(Tensor input, Tensor target, "+reductionParams+") -> Tensor", func(e em, a []*ir.Value) *ir.Value {
+		e.needFloat("mse_loss", e.sub(a[0], a[1]))
 		return e.reduced(e.sqr(e.sub(a[0], a[1])), a[2:])
 	})
 	loss("l1_loss(Tensor input, Tensor target, "+reductionParams+") -> Tensor", func(e em, a []*ir.Value) *ir.Value {
 		return e.reduced(e.abs(e.sub(a[0], a[1])), a[2:])
 	})
 	loss("smooth_l1_loss(Tensor input, Tensor target, "+reductionParams+", float beta=1.0) -> Tensor", func(e em, a []*ir.Value) *ir.Value {
+		e.needFloat("smooth_l1_loss", e.sub(a[0], a[1]))
 		return e.reduced(e.smoothL1(e.sub(a[0], a[1]), num(e, a[5])), a[2:5])
 	})
 	loss("huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor", func(e em, a []*ir.Value) *ir.Value {
+		e.needFloat("huber_loss", e.sub(a[0], a[1]))
 		return e.reduced(e.huber(e.sub(a[0], a[1]), num(e, a[3])), a[2:3])
 	})
 	loss("nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
@@ -41,8 +45,13 @@ func init() {
 		x, t := a[0], a[1]
 		e.sameSizes("binary_cross_entropy", x, t)
 		e.needFloat("binary_cross_entropy", x, t)
-		logs := func(v *ir.Value) *ir.Value { return e.clampMin(v, -100) }
-		l := e.sub(e.mul(e.addF(t, -1), logs(e.Op("log1p", e.neg(x)))), e.mul(t, logs(e.log(x))))
+		sameDType(e.Builder, "binary_cross_entropy: input and target", x, t)
+		e.must(e.and(e.ge(x, e.Float(0)), e.le(x, e.Float(1))), "binary_cross_entropy: all elements of input should be between 0 and 1")
+		log := func(v *ir.Value) *ir.Value { // at least -100; constant at 0, where the derivative is infinite
+			zero := e.eq(v, e.Float(0))
+			return e.where(zero, e.Float(-100), e.clampMin(e.log(e.where(zero, e.Float(1), v)), -100))
+		}
+		l := e.sub(e.mul(e.addF(t, -1), log(e.sub(e.Float(1), x))), e.mul(t, log(x)))
 		return e.reduced(e.weighted(l, a[2]), a[3:])
 	})
 	loss("binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, "+reductionParams+", Tensor? pos_weight=None) -> Tensor", func(e em, a []*ir.Value) *ir.Value {
@@ -50,6 +59,7 @@ func init() {
 		if !sameInts(e.NeedShape(x), e.NeedShape(t)) {
 			e.Failf("Target size (%v) must be the same as input size (%v)", e.NeedShape(t), e.NeedShape(x))
 		}
+		e.needFloat("binary_cross_entropy_with_logits", x, t)
 		soft := e.neg(e.logSigmoid(x)) // log(1+exp(-x))
 		if !isNone(a[6]) {
 			soft = e.mul(e.addF(e.mul(e.addF(a[6], -1), t), 1), soft)
@@ -100,6 +110,7 @@ func init() {
 		return e.reduced(e.add(apart, near), a[3:])
 	})
 	loss("margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, "+reductionParams+") -> Tensor", func(e em, a []*ir.Value) *ir.Value {
+		e.sameRanks("margin_ranking_loss", a[:3]...)
 		return e.reduced(e.clampMin(e.add(e.mul(e.neg(a[2]), e.sub(a[0], a[1])), a[3]), 0), a[4:])
 	})
 	loss("soft_margin_loss(Tensor input, Tensor target, "+reductionParams+") -> Tensor", func(e em, a []*ir.Value) *ir.Value {
@@ -123,6 +134,9 @@ func init() {
 		if last < 0 || last > 1 {
 			e.Failf("cosine_embedding_loss: 1D or 2D input tensors are expected, got shape %v", e.NeedShape(x))
 		}
+		if r := rank(e.Builder, t); r != last {
+			e.Failf("cosine_embedding_loss: a %dD target expects %dD input tensors, but got inputs of shapes %v and %v", r, r+1, e.NeedShape(x), e.NeedShape(y))
+		}
 		square := func(v *ir.Value) *ir.Value { return e.addF(e.sum(e.sqr(v), false, last), 1e-12) }
 		xy := e.mul(x, y)
 		cos := e.div(e.sum(xy, false, last), e.sqrt(e.mul(square(x), square(y))))
@@ -132,6 +146,7 @@ func init() {
 	})
 	loss("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, "+reductionParams+") -> Tensor",
 		func(e em, a []*ir.Value) *ir.Value {
+			e.sameRanks("triplet_margin_loss", a[:3]...)
 			p, eps := num(e, a[4]), num(e, a[5])
 			near, far := e.pairwiseDistance(a[0], a[1], p, eps, false), e.pairwiseDistance(a[0], a[2], p, eps, false)
 			if flag(e, a[6]) {
@@ -192,6 +207,20 @@ func (e em) sameSizes(name string, x, t *ir.Value) {
 	if sx, st := e.NeedShape(x), e.NeedShape(t); !sameInts(sx, st) {
 		e.Failf("%s: Using a target size (%v) that is different to the input size (%v). Please ensure they have the same size.", name, st, sx)
 	}
+}
+
+// sameRanks stops unless tensors have equally many dimensions.
+func (e em) sameRanks(name string, xs ...*ir.Value) {
+	for _, x := range xs[1:] {
+		if rank(e.Builder, x) != rank(e.Builder, xs[0]) {
+			e.Failf("%s: all input tensors should have the same number of dimensions, but got shapes %v and %v", name, e.NeedShape(xs[0]), e.NeedShape(x))
+		}
+	}
+}
+
+// must fails at run time unless all elements of a bool tensor are true.
+func (e em) must(cond *ir.Value, message string) {
+	e.Emit("assert", e.Op("item_bool", reduce(e.Builder, "all", cond, allDims(e.Builder, cond), false)), e.Str(message))
 }
 
 // weighted multiplies with a weight that may be None.
@@ -302,6 +331,9 @@ func (e em) crossEntropy(x, target, w *ir.Value, ignore int, reduction string, s
 	class := classDim(r)
 	logp := e.logSoftmax(x, class, e.None())
 	if sameInts(e.NeedShape(x), e.NeedShape(target)) && e.NeedDType(target).IsFloat() {
+		if ignore >= 0 {
+			e.Failf("cross_entropy: ignore_index is not supported for floating point target, got %d", ignore)
+		}
 		return e.probabilityEntropy(logp, target, w, class, reduction, smoothing)
 	}
 	if e.NeedDType(target).IsFloat() {
@@ -312,21 +344,26 @@ func (e em) crossEntropy(x, target, w *ir.Value, ignore int, reduction string, s
 		return e.nll(logp, target, w, ignore, reduction)
 	}
 	l, weight, ignored := e.nllParts(logp, target, w, ignore)
-	s, d := e.NeedShape(x), e.NeedDType(x)
-	spread := logp
-	if cw := e.classWeight(w, s[class], d); cw != nil {
-		along := ones(r)
-		along[class] = s[class]
-		spread = e.mul(logp, e.reshape(cw, along...))
+	s := e.NeedShape(x)
+	spread, spreadWeight := logp, weight
+	if !isNone(w) { // here the class weights have a gradient
+		spread = e.mul(logp, e.alongDim(w, class, r))
+		spreadWeight = e.where(ignored, e.Float(0), e.Op("take", w, e.where(ignored, e.Int(0), cast(e.Builder, target, dtype.I64))))
 	}
 	smooth := e.where(ignored, e.Float(0), e.neg(e.sum(spread, false, class)))
-	l = e.add(e.mulF(l, 1-smoothing), e.mulF(smooth, smoothing/float64(s[class])))
+	part := smoothing / float64(s[class])
 	if reduction != "mean" {
-		return e.reduceLoss(l, reduction)
+		return e.reduceLoss(e.add(e.mulF(l, 1-smoothing), e.mulF(smooth, part)), reduction)
 	}
-	all := allDims(e.Builder, l)
-	return e.div(e.sum(l, false, all...), e.sum(weight, false, all...))
+	mean := func(l, weight *ir.Value) *ir.Value {
+		all := allDims(e.Builder, l)
+		return e.div(e.sum(l, false, all...), e.sum(weight, false, all...))
+	}
+	return e.add(e.mulF(mean(l, weight), 1-smoothing), e.mulF(mean(smooth, spreadWeight), part))
 }
+
+// alongDim gives a vector the rank r, along dim.
+func (e em) alongDim(v *ir.Value, dim, r int) *ir.Value { return along1(e.Builder, v, dim, r) }
 
 // probabilityEntropy is cross entropy with a probability for every class.
 func (e em) probabilityEntropy(logp, target, w *ir.Value, class int, reduction string, smoothing float64) *ir.Value {
@@ -335,10 +372,8 @@ func (e em) probabilityEntropy(logp, target, w *ir.Value, class int, reduction s
 		target = e.addF(e.mulF(target, 1-smoothing), smoothing/float64(s[class]))
 	}
 	p := e.mul(logp, target)
-	if cw := e.classWeight(w, s[class], e.NeedDType(logp)); cw != nil {
-		along := ones(len(s))
-		along[class] = s[class]
-		p = e.mul(p, e.reshape(cw, along...))
+	if e.classWeight(w, s[class], e.NeedDType(logp)) != nil { // unlike with class indices, the weights have a gradient
+		p = e.mul(p, e.alongDim(w, class, len(s)))
 	}
 	l := e.neg(e.sum(p, false, class))
 	if reduction != "mean" {
@@ -359,6 +394,7 @@ func gaussianNLL(e em, a []*ir.Value) *ir.Value {
 			e.Failf("var is of incorrect size: input has shape %v, var has shape %v", sx, sv)
 		}
 	}
+	e.must(e.Op("logical_not", e.lt(v, e.Float(0))), "gaussian_nll_loss: var has negative entry/entries")
 	v = e.add(v, e.detach(e.sub(e.clampMin(v, constFloat(e.Builder, a[4])), v))) // bounded below, the gradient as if it were not
 	l := e.mulF(e.add(e.log(v), e.div(e.sqr(e.sub(x, t)), v)), 0.5)
 	if constBool(e.Builder, a[3]) {
@@ -472,6 +508,8 @@ func ctcLoss(e em, a []*ir.Value) *ir.Value {
 	}
 	n := s[1]
 	lengths, labels = e.reshape(lengths, n), e.reshape(labels, n)
+	e.must(e.le(lengths, e.Int(s[0])), fmt.Sprintf("ctc_loss: Expected input_lengths to have value at most %d, the number of time steps", s[0]))
+	e.must(e.and(e.ge(lengths, e.Int(0)), e.ge(labels, e.Int(0))), "ctc_loss: lengths must not be negative")
 	targets = e.ctcTargets(targets, labels, n)
 	width := e.NeedShape(targets)[1]
 	// the labels with blanks between and around them: [N, 2*width+1]

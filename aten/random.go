@@ -248,6 +248,9 @@ func dropouts() {
 	for n := 1; n <= 3; n++ {
 		name := fmt.Sprintf("dropout%dd", n)
 		def(NN, name+"(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+			if e.dropsNothing(a[1], a[2]) {
+				return a[0]
+			}
 			return e.dropout(a[0], a[1], a[2], a[4], e.channelMask(n, e.NeedShape(a[0])))
 		}), isRandom)
 	}
@@ -255,9 +258,42 @@ func dropouts() {
 		return e.alphaDropout(a[0], a[1], a[2], a[4], e.NeedShape(a[0]))
 	}), isRandom)
 	def(NN, "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
-		s := e.NeedShape(a[0])
-		return e.alphaDropout(a[0], a[1], a[2], a[4], e.channelMask(len(s)-2, s))
+		return e.featureAlphaDropout(a[0], a[1], a[2], a[4])
 	}), isRandom)
+	def(Torch, "alpha_dropout.torch(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		return e.alphaDropout(a[0], a[1], a[2], a[3], e.NeedShape(a[0]))
+	}), isRandom)
+	def(Torch, "feature_alpha_dropout.torch(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		return e.featureAlphaDropout(a[0], a[1], a[2], a[3])
+	}), isRandom)
+	def(Torch, "feature_dropout(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		if e.dropsNothing(a[1], a[2]) {
+			return a[0]
+		}
+		s := e.NeedShape(a[0])
+		return e.dropout(a[0], a[1], a[2], a[3], e.channelMask(len(s)-2, s))
+	}), isRandom)
+	def(Torch, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", func(b *ir.Builder, a []*ir.Value) []*ir.Value {
+		e := em{b}
+		if isNone(a[2]) {
+			a[2] = e.Bool(true)
+		}
+		kept := e.dropout(e.full(e.NeedDType(a[0]), 1, e.NeedShape(a[0])...), a[1], a[2], a[3], nil)
+		return []*ir.Value{e.mul(a[0], kept), e.ne(kept, e.Float(0))}
+	}, isRandom)
+}
+
+// dropsNothing reports whether a dropout gives its operand itself.
+func (e em) dropsNothing(p, training *ir.Value) bool {
+	return e.dropProbability(p) == 0 || !constBool(e.Builder, training)
+}
+
+func (e em) featureAlphaDropout(x, p, training, key *ir.Value) *ir.Value {
+	if e.dropsNothing(p, training) {
+		return x
+	}
+	s := e.NeedShape(x)
+	return e.alphaDropout(x, p, training, key, e.channelMask(len(s)-2, s))
 }
 
 // channelMask is the shape of a mask that drops whole channels: [N, C, 1, …]. A 3-d operand of dropout2d counts as [N, C, L].

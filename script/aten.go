@@ -446,6 +446,8 @@ func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 	switch name {
 	case "batch_norm", "instance_norm":
 		return l.statsNorm(fn, bound, args)
+	case "embedding", "embedding_bag":
+		l.renormTable(bound, args)
 	case "batch_norm.torch", "instance_norm.torch": // weight and bias come before the statistics
 		fn = aten.Lookup(fn.Base)
 		move := func(i int) int { return [...]int{0, 3, 4, 1, 2, 5, 6, 7}[i] }
@@ -475,6 +477,17 @@ func (l *lowering) emitAten(fn *aten.Fn, bound []value, p Pos) value {
 	t := l.tuple(results)
 	t.names = resultNames(fn.Base, len(results))
 	return t
+}
+
+// renormTable does to an embedding's table what max_norm asks for: the rows that are looked up are scaled down in place first.
+func (l *lowering) renormTable(bound []value, args []*ir.Value) {
+	const index, table, maxNorm, normType = 0, 1, 3, 4
+	r, ok := bound[table].(*refV)
+	if d, known := args[maxNorm].Const(); !ok || known && d == nil {
+		return
+	}
+	l.writeTensor(r, l.aten1("embedding_renorm", l.read(r), args[index], args[maxNorm], args[normType]))
+	args[table], args[maxNorm] = l.read(r), l.constant(nil)
 }
 
 // resultNames are the field names of functions that give named tuples.
