@@ -139,3 +139,22 @@ func sameShape(a, b []int) bool {
 	}
 	return true
 }
+
+// StorageView is the view of t's storage with the given sizes, strides and offset, in elements: what t itself is a view of.
+func (t *Tensor) StorageView(shape, strides []int, offset int) *Tensor {
+	if t.err != nil {
+		return t
+	}
+	v := *t
+	v.arr = t.arr.View(shape, strides, offset)
+	v.hist, v.leaf, v.leafView = nil, nil, t.leaf != nil || t.leafView
+	v.version = v.views.current()
+	if t.NeedsGrad() {
+		base := t
+		if !t.coversStorage() {
+			base = t.baseTensor()
+		}
+		v.hist = v.viewOf(base)
+	}
+	return &v
+}

@@ -28,7 +28,7 @@ func If(cond *tensor.Tensor, then, els func() []*tensor.Tensor) ([]*tensor.Tenso
 	var outs [2][]*tensor.Tensor
 	blocks := []*ir.Block{{}, {}}
 	r.b.Pos = callerPos()
-	c := r.b.Op("item_bool", r.tensor(cond.Array()))
+	c := r.b.Op("item_bool", r.tensor(cond))
 	for i, f := range []func() []*tensor.Tensor{then, els} {
 		if outs[i], err = r.block(blocks[i], f); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func While(state []*tensor.Tensor, cond func(state []*tensor.Tensor) *tensor.Ten
 		if c.Err() != nil {
 			return nil, c.Err()
 		}
-		return []*ir.Value{r.b.Op("item_bool", r.tensor(c.Array()))}, nil
+		return []*ir.Value{r.b.Op("item_bool", r.tensor(c))}, nil
 	}); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func tensorTypes(n int) []ir.Type {
 func (r *recorder) values(ts []*tensor.Tensor) []*ir.Value {
 	out := make([]*ir.Value, len(ts))
 	for i, t := range ts {
-		out[i] = r.tensor(t.Array())
+		out[i] = r.tensor(t)
 	}
 	return out
 }
@@ -200,7 +200,7 @@ var errInBlock = errors.New("a value is read into Go, or a tensor written in pla
 
 func (r *recorder) blockValues(blk *ir.Block, f func() ([]*ir.Value, error)) ([]*ir.Value, error) {
 	outer, guards := r.b.Block, len(r.guards)
-	vals := maps.Clone(r.vals)
+	vals, calls := maps.Clone(r.vals), maps.Clone(r.calls)
 	writes := r.writes
 	r.b.Block = blk
 	vs, err := f()
@@ -212,7 +212,7 @@ func (r *recorder) blockValues(blk *ir.Block, f func() ([]*ir.Value, error)) ([]
 			vals[a] = v // captured inside: still known outside
 		}
 	}
-	r.b.Block, r.vals = outer, vals
+	r.b.Block, r.vals, r.calls = outer, vals, calls
 	if err == nil && (len(r.guards) != guards || r.writes != writes) {
 		err = fmt.Errorf("%s: %w", callerPos(), errInBlock)
 	}
@@ -230,11 +230,11 @@ func (r *recorder) isParam(v *ir.Value) bool {
 
 // silently runs f without recording what it does.
 func (r *recorder) silently(f func() error) error {
-	outer, vals := r.b.Block, maps.Clone(r.vals)
+	outer, vals, calls := r.b.Block, maps.Clone(r.vals), maps.Clone(r.calls)
 	caps, params, names := r.caps, r.b.Func.Body.Params, r.b.Func.ParamNames
 	r.b.Block = &ir.Block{}
 	err := f()
-	r.b.Block, r.vals, r.caps = outer, vals, caps
+	r.b.Block, r.vals, r.calls, r.caps = outer, vals, calls, caps
 	r.b.Func.Body.Params, r.b.Func.ParamNames = params, names
 	return err
 }

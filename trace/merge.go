@@ -10,7 +10,7 @@ import (
 type path struct {
 	f      *ir.Func
 	guards []guard
-	rets   int
+	rets   []*ir.Value
 }
 
 // merge builds one function from paths of the same Go function: they agree up to a guard that read different values, where an if chooses.
@@ -43,7 +43,7 @@ type merger struct{ b *ir.Builder }
 func (m *merger) emit(paths []*path, maps []*ir.Cloner, at, g int) ([]*ir.Value, error) {
 	first := paths[0]
 	for {
-		end := len(first.f.Body.Nodes) - 1
+		end := len(first.f.Body.Nodes)
 		if g < len(first.guards) {
 			end = first.guards[g].at
 		}
@@ -52,7 +52,22 @@ func (m *merger) emit(paths []*path, maps []*ir.Cloner, at, g int) ([]*ir.Value,
 		}
 		at = end
 		if g == len(first.guards) {
-			return maps[0].Vals(first.f.Returns()), nil
+			for k, p := range paths {
+				if len(p.guards) > g || len(p.f.Body.Nodes) > end {
+					return nil, m.diverged(p, end)
+				}
+				for i, v := range p.rets {
+					if maps[k].Val(v) != maps[0].Val(first.rets[i]) {
+						return nil, fmt.Errorf("two runs of the traced function with the same guards return different values as result %d%s", i, remedy)
+					}
+				}
+			}
+			return maps[0].Vals(first.rets), nil
+		}
+		for k, p := range paths {
+			if g >= len(p.guards) || p.guards[g].at != at || maps[k].Val(p.guards[g].read) != maps[0].Val(first.guards[g].read) {
+				return nil, fmt.Errorf("%s: one run of the traced function reads a value here, another with the same guards does not%s", first.guards[g].pos, remedy)
+			}
 		}
 		groups := groupBy(paths, maps, g)
 		if len(groups) > 1 {
@@ -73,24 +88,72 @@ func (m *merger) common(paths []*path, maps []*ir.Cloner, at, end int) error {
 			if i >= len(paths[k].f.Body.Nodes) {
 				return diverged(n, nil)
 			}
-			o := paths[k].f.Body.Nodes[i]
-			if o.Op != n.Op || o.Attrs.Callee != n.Attrs.Callee || len(o.Results) != len(n.Results) {
+			if o := paths[k].f.Body.Nodes[i]; !equal(c, o, maps[k]) {
 				return diverged(n, o)
-			}
-			for j, r := range o.Results {
-				maps[k].Map[r] = c.Results[j]
 			}
 		}
 	}
 	return nil
 }
 
-func diverged(a, b *ir.Node) error {
-	what := "nothing"
-	if b != nil {
-		what = b.Op.Name + " " + b.Attrs.Callee
+// equal reports whether o is the same node as c, by the map that it completes.
+func equal(c, o *ir.Node, to *ir.Cloner) bool {
+	if o.Op != c.Op || o.Attrs.Callee != c.Attrs.Callee || o.Attrs.Order != c.Attrs.Order || !sameDatum(o.Attrs.Value, c.Attrs.Value) || len(o.Results) != len(c.Results) || len(o.Args) != len(c.Args) || len(o.Blocks) != len(c.Blocks) {
+		return false
 	}
-	return fmt.Errorf("%s: two runs of the traced function with the same guards did different things here (%s %s, then %s): it must depend on its tensors only, not on the clock, random numbers of Go, or global state", a.Pos, a.Op.Name, a.Attrs.Callee, what)
+	for i, a := range o.Args {
+		if to.Val(a) != c.Args[i] {
+			return false
+		}
+	}
+	for i, b := range o.Blocks {
+		d := c.Blocks[i]
+		if len(b.Params) != len(d.Params) || len(b.Nodes) != len(d.Nodes) {
+			return false
+		}
+		for k, p := range b.Params {
+			to.Map[p] = d.Params[k]
+		}
+		for k, n := range b.Nodes {
+			if !equal(d.Nodes[k], n, to) {
+				return false
+			}
+		}
+	}
+	for i, r := range o.Results {
+		to.Map[r] = c.Results[i]
+	}
+	return true
+}
+
+// sameDatum is equality for which NaN is NaN.
+func sameDatum(a, b ir.Datum) bool {
+	return ir.DatumEqual(a, b) || ir.FormatDatum(a) == ir.FormatDatum(b)
+}
+
+const remedy = ": it must depend on its tensors only, not on the clock, random numbers of Go, the order of a map, or global state"
+
+func (m *merger) diverged(p *path, end int) error {
+	if end < len(p.f.Body.Nodes) {
+		return diverged(p.f.Body.Nodes[end], nil)
+	}
+	return fmt.Errorf("%s: one run of the traced function reads a value here, another with the same guards does not%s", p.guards[len(p.guards)-1].pos, remedy)
+}
+
+func diverged(a, b *ir.Node) error {
+	return fmt.Errorf("%s: two runs of the traced function with the same guards did different things here (%s, then %s)%s", a.Pos, describe(a), describe(b), remedy)
+}
+
+func describe(n *ir.Node) string {
+	switch {
+	case n == nil:
+		return "nothing"
+	case n.Op == ir.OpConst:
+		return "the constant " + ir.FormatDatum(n.Attrs.Value)
+	case n.Attrs.Callee != "":
+		return n.Attrs.Callee
+	}
+	return n.Op.Name
 }
 
 type group struct {
@@ -103,9 +166,6 @@ func groupBy(paths []*path, maps []*ir.Cloner, g int) []group {
 	var out []group
 	index := map[ir.Datum]int{}
 	for i, p := range paths {
-		if g >= len(p.guards) {
-			continue
-		}
 		k, ok := index[p.guards[g].want]
 		if !ok {
 			k = len(out)

@@ -14,7 +14,7 @@ import (
 	"github.com/gtc-project/gtc/tensor"
 )
 
-// Save writes the program as a package; source is named in its manifest.
+// Save writes the program as a package; source is named in its manifest. A package has no state: what the function writes to in place (Updates) is left out.
 func (p *Program) Save(path, source string) error {
 	names := make([]string, 0, len(p.Weights))
 	for name := range p.Weights {
@@ -26,7 +26,18 @@ func (p *Program) Save(path, source string) error {
 		weights[i] = safetensors.Named{Name: name, Array: p.Weights[name]}
 	}
 	m := pkgfile.Manifest{Producer: "gtc", Source: source, Entry: p.Func.Name}
-	return pkgfile.Write(path, m, p.Func.String(), weights)
+	return pkgfile.Write(path, m, p.withoutUpdates().String(), weights)
+}
+
+// withoutUpdates is the function with its results only.
+func (p *Program) withoutUpdates() *ir.Func {
+	if len(p.Updates) == 0 {
+		return p.Func
+	}
+	f := p.Func.Clone()
+	ret := f.Body.Terminator()
+	ret.Args = ret.Args[:len(ret.Args)-len(p.Updates)]
+	return f
 }
 
 // Open reads a package that Save or the command line wrote.
@@ -88,7 +99,7 @@ func (p *Program) freeze() *ir.Func {
 	for _, name := range p.Func.ParamNames[k:] {
 		weights = append(weights, p.Weights[name])
 	}
-	return passes.Freeze(p.Func, k, weights)
+	return passes.Freeze(p.withoutUpdates(), k, weights)
 }
 
 // Call runs the program on Go values, on the default engine: tensors, ints, floats (float64) and bools, one per input. It gives the results as such

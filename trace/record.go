@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"strings"
 
+	"github.com/gtc-project/gtc/aten"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/tensor"
 )
@@ -13,14 +15,24 @@ import (
 type recorder struct {
 	name   string
 	b      *ir.Builder
+	start  uint64 // when the trace began; see tensor.Clock
+	done   bool
+	err    error              // the first fault that only the end of the trace reports
 	vals   map[*ir.Array]val  // by the array of a handle; copies of a handle share it
 	stores map[*byte]*written // by the memory of a storage that was written to in the trace
+	inputs []*tensor.Tensor   // the clones that the function runs on
 	caps   []*capture
 	guards []guard
+	keys   map[int64]*ir.Value       // the keys of random operations
+	calls  map[*tensor.Recorded]bool // made outside, and recorded since
 	peek   bool
 	writes int                  // in-place writes so far
 	names  map[*ir.Array]string // of weights that may be captured
-	keep   []any                // keeps arrays alive, so that their addresses stay unique
+	keep   []*ir.Array          // in order of appearance; kept alive, so that their addresses stay unique
+
+	outs    []*ir.Value       // the results
+	aliases []alias           // of the results
+	updates map[string]update // by the identity of the input or capture
 }
 
 // val is the IR value that an array held at a version of its storage.
@@ -33,14 +45,18 @@ type val struct {
 type written struct {
 	base    *ir.Value
 	version int
-	array   *ir.Array
+	grad    bool // something that was written is differentiable
 }
 
 // capture is a tensor that the function uses but was not given.
 type capture struct {
 	name  string
-	array *ir.Array
+	id    string         // the same for the same tensor in other runs
+	t     *tensor.Tensor // the handle; its value may change between calls
+	made  bool           // during the trace: it is a constant
+	array *ir.Array      // a copy of the value when the function first used it
 	param *ir.Value
+	grad  *tensor.Tensor // the accumulated gradient before the trace
 }
 
 // guard is a value read into Go: the path that was recorded holds only while the read gives want.
@@ -51,17 +67,54 @@ type guard struct {
 	pos  ir.Pos
 }
 
+// alias says that a result is a view of an input or capture, or the same as an earlier result.
+type alias struct {
+	param string // identity; empty for none
+	same  bool   // the very view that the parameter is
+	view  *ir.Array
+	dup   int // the number of an earlier result, or -1
+}
+
+// update is the value that an input or capture has when the function ends.
+type update struct {
+	v    *ir.Value
+	grad bool
+}
+
 func newRecorder(name string) *recorder {
-	return &recorder{name: name, b: ir.NewBuilder(ir.NewFunc(name)), vals: map[*ir.Array]val{}, stores: map[*byte]*written{}, names: map[*ir.Array]string{}}
+	return &recorder{name: name, b: ir.NewBuilder(ir.NewFunc(name)), start: tensor.Clock(), vals: map[*ir.Array]val{}, stores: map[*byte]*written{}, names: map[*ir.Array]string{},
+		keys: map[int64]*ir.Value{}, calls: map[*tensor.Recorded]bool{}, updates: map[string]update{}}
 }
 
 func (r *recorder) String() string { return r.name }
 
+func (r *recorder) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// ended refuses what comes after the end of the trace.
+func (r *recorder) ended() error {
+	if !r.done {
+		return nil
+	}
+	return fmt.Errorf("%s: a tensor of the trace of %s is used after the trace ended: it escaped through a variable; return it from the traced function instead", callerPos(), r.name)
+}
+
 // Record appends the call and names its results.
 func (r *recorder) Record(op tensor.Op, args, results []any) error {
+	if err := r.ended(); err != nil {
+		return err
+	}
 	r.b.Pos = callerPos()
 	operands := make([]*ir.Value, len(args))
+	key := keyOf(op)
 	for i, a := range args {
+		if i == key {
+			operands[i] = r.key(a)
+			continue
+		}
 		v, err := r.operand(a)
 		if err != nil {
 			return err
@@ -82,6 +135,28 @@ func (r *recorder) Record(op tensor.Op, args, results []any) error {
 		r.bind(res, out[i])
 	}
 	return nil
+}
+
+// keyOf is the index of the hidden key among the operands of a random function or its gradients; -1 for others.
+func keyOf(op tensor.Op) int {
+	if fn := aten.Lookup(op.Callee); fn != nil && fn.Random {
+		return len(fn.Params) - 1
+	}
+	return -1
+}
+
+// key draws the key of a random operation where the program runs; the gradient of the operation takes the same.
+func (r *recorder) key(a any) *ir.Value {
+	k, ok := a.(int64)
+	if !ok {
+		return r.b.Const(a)
+	}
+	v := r.keys[k]
+	if v == nil {
+		v = r.b.Op("rng")
+		r.keys[k] = v
+	}
+	return v
 }
 
 func resultType(res any) ir.Type {
@@ -135,7 +210,7 @@ func memory(a *ir.Array) *byte {
 func (r *recorder) operand(a any) (*ir.Value, error) {
 	switch a := a.(type) {
 	case *tensor.Tensor:
-		return r.tensor(a.Array()), nil
+		return r.tensor(a), nil
 	case []any:
 		elems := make([]*ir.Value, len(a))
 		for i, e := range a {
@@ -150,7 +225,8 @@ func (r *recorder) operand(a any) (*ir.Value, error) {
 	return r.b.Const(a), nil
 }
 
-func (r *recorder) tensor(a *ir.Array) *ir.Value {
+func (r *recorder) tensor(t *tensor.Tensor) *ir.Value {
+	a := t.Array()
 	w := r.stores[memory(a)]
 	known, ok := r.vals[a]
 	switch {
@@ -163,53 +239,137 @@ func (r *recorder) tensor(a *ir.Array) *ir.Value {
 	case ok:
 		return known.v
 	}
-	c := &capture{name: r.names[a], array: a}
+	made, written, drawn := t.Since(r.start)
+	if c := t.Call(); c != nil && made && !written {
+		if r.replay(c) {
+			if known, ok := r.vals[a]; ok {
+				return known.v
+			}
+		}
+	}
+	switch {
+	case drawn:
+		r.fail(fmt.Errorf("%s: random numbers that were drawn outside of the trace are used here, and would be the same at each call: draw them on a tensor of the trace, such as tensor.Call(\"randn_like\", x)", callerPos()))
+	case written && !made:
+		r.fail(fmt.Errorf("%s: the captured tensor %s was written to by the function, but the trace did not see it, as no operand belongs to the trace: write it with t.With(x.Scope()).Add_(…), x being an input", callerPos(), r.describe(t)))
+	}
+	if t.Scope().Tracer() != nil {
+		t = t.With(nil) // what it is outside of the trace
+	}
+	c := &capture{name: r.names[a], t: t, made: made, array: a.Copy(), grad: t.Grad()}
+	if made {
+		c.id = fmt.Sprintf("made %s %v %x", a.DType, a.Shape, sha256.Sum256(c.array.Bytes()))
+	} else {
+		c.id = identity(a)
+	}
 	if c.name == "" {
 		c.name = fmt.Sprintf("const.%d", len(r.caps))
 	}
-	// a capture is what the storage held when the function first used it
-	c.array = a.Copy()
 	c.param = r.b.Func.Param(c.name, a.Type())
 	r.caps = append(r.caps, c)
 	r.set(a, c.param)
 	return c.param
 }
 
+// identity names a view of a storage.
+func identity(a *ir.Array) string {
+	return fmt.Sprintf("%p %s %v %v %d", memory(a), a.DType, a.Shape, a.Strides, a.Offset)
+}
+
+func (r *recorder) describe(t *tensor.Tensor) string {
+	if name := r.names[t.Array()]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("%s%v", t.DType(), t.Shape())
+}
+
+// replay records a call that was made outside of the trace while it ran.
+func (r *recorder) replay(c *tensor.Recorded) bool {
+	if r.calls[c] {
+		return true
+	}
+	for _, a := range c.Args {
+		if !r.replayable(a) {
+			return false
+		}
+	}
+	r.calls[c] = true
+	return r.Record(c.Op, c.Args, c.Results) == nil
+}
+
+// replayable reports that an operand was not written to since.
+func (r *recorder) replayable(a any) bool {
+	switch a := a.(type) {
+	case *tensor.Tensor:
+		made, written, _ := a.Since(r.start)
+		return !written || made && r.stores[memory(a.Array())] != nil
+	case []any:
+		for _, e := range a {
+			if !r.replayable(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Write records that the storage of t changed; every view of it reads the new value from now on.
 func (r *recorder) Write(t, src *tensor.Tensor) error {
+	if err := r.ended(); err != nil {
+		return err
+	}
 	r.b.Pos = callerPos()
 	a := t.Array()
 	mem := memory(a)
 	if mem == nil {
 		return nil
 	}
-	s := r.tensor(src.Array())
+	s := r.tensor(src)
 	w := r.stores[mem]
-	size := len(a.Data) / a.DType.Size()
 	if w == nil {
-		flat := a.View([]int{size}, []int{1}, 0)
-		w = &written{array: a, base: r.wholeStorage(a, flat)}
+		w = &written{base: r.wholeStorage(t)}
 		r.stores[mem] = w
 	}
 	w.base = r.b.Aten("as_strided_scatter", []ir.Type{ir.AnyTensor}, w.base, s, r.b.Ints(a.Shape...), r.b.Ints(a.Strides...), r.b.Int(a.Offset))[0]
 	w.version++
+	w.grad = w.grad || src.NeedsGrad()
 	r.writes++
-	r.vals[a] = val{s, w.version}
+	r.set(a, s)
 	return nil
 }
 
-// wholeStorage is the flat value of a storage before its first write: from a value that covers it, or else captured.
-func (r *recorder) wholeStorage(a, flat *ir.Array) *ir.Value {
-	for b, v := range r.vals {
-		if memory(b) == memory(a) && b.Offset == 0 && b.IsContiguous() && b.Len() == flat.Len() {
-			return r.b.Aten("reshape", []ir.Type{ir.AnyTensor}, v.v, r.b.Ints(-1))[0]
+// wholeStorage is the flat value of the storage of t before its first write: from a value that covers it, or from those of the inputs that lie in
+// it, or else captured.
+func (r *recorder) wholeStorage(t *tensor.Tensor) *ir.Value {
+	a := t.Array()
+	mem, size := memory(a), len(a.Data)/a.DType.Size()
+	for _, b := range r.keep {
+		if memory(b) == mem && b.Offset == 0 && b.IsContiguous() && b.Len() == size {
+			return r.b.Aten("reshape", []ir.Type{ir.AnyTensor}, r.vals[b].v, r.b.Ints(-1))[0]
 		}
 	}
-	return r.tensor(flat)
+	var base *ir.Value
+	for _, in := range r.inputs {
+		b := in.Array()
+		if memory(b) != mem {
+			continue
+		}
+		if base == nil {
+			base = r.b.Aten("zeros", []ir.Type{ir.AnyTensor}, r.b.Ints(size), r.b.DType(a.DType), r.b.None(), r.b.None(), r.b.None(), r.b.None())[0]
+		}
+		base = r.b.Aten("as_strided_scatter", []ir.Type{ir.AnyTensor}, base, r.vals[b].v, r.b.Ints(b.Shape...), r.b.Ints(b.Strides...), r.b.Int(b.Offset))[0]
+	}
+	if base != nil {
+		return base
+	}
+	return r.tensor(tensor.NoGrad(t.With(nil)).StorageView([]int{size}, []int{1}, 0))
 }
 
 // Read records a guard, or refuses.
 func (r *recorder) Read(t *tensor.Tensor, what string, v any) error {
+	if err := r.ended(); err != nil {
+		return err
+	}
 	if r.peek {
 		return nil
 	}
@@ -234,7 +394,7 @@ func (r *recorder) Read(t *tensor.Tensor, what string, v any) error {
 
 func (r *recorder) guard(op string, t *tensor.Tensor, want ir.Datum, pos ir.Pos) {
 	r.b.Pos = pos
-	read := r.b.Op(op, r.tensor(t.Array()))
+	read := r.b.Op(op, r.tensor(t))
 	r.guards = append(r.guards, guard{at: len(r.b.Block.Nodes), read: read, want: want, pos: pos})
 }
 
@@ -246,7 +406,7 @@ func callerPos() ir.Pos {
 	for {
 		f, more := frames.Next()
 		pkg, inModule := strings.CutPrefix(f.Function, module)
-		library := inModule && (strings.HasPrefix(pkg, "tensor.") || strings.HasPrefix(pkg, "nn.") || strings.HasPrefix(pkg, "trace."))
+		library := inModule && (strings.HasPrefix(pkg, "tensor.") || strings.HasPrefix(pkg, "nn.") || strings.HasPrefix(pkg, "trace.")) || strings.HasPrefix(f.Function, "runtime.")
 		if !library || strings.HasSuffix(f.File, "_test.go") {
 			if f.File == "" {
 				return ir.Pos{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/gtc-project/gtc/internal/npz"
 	"github.com/gtc-project/gtc/nn"
@@ -21,6 +22,14 @@ type ToolConfig struct {
 	Output  string   // the package to write
 	Train   bool     // trace in training mode
 	NoCheck bool
+	Dynamic []NamedDynamic // the symbolic sizes
+}
+
+// NamedDynamic is a symbolic size of a parameter.
+type NamedDynamic struct {
+	Param string
+	Dim   int
+	Name  string
 }
 
 // Tool is the main function of the program that `gtc trace` builds: it traces what build gives and writes the package. The configuration is the JSON in the
@@ -61,9 +70,16 @@ func tool(build func() (Func, any, error)) error {
 	if err != nil {
 		return err
 	}
-	p, err := Trace(fn, Options{Name: c.Name, Model: model, Inputs: c.Params}, inputs...)
+	opts := Options{Name: c.Name, Model: model, Inputs: c.Params, NoCheck: c.NoCheck, Dynamic: map[Dynamic]string{}}
+	for _, d := range c.Dynamic {
+		opts.Dynamic[Dynamic{slices.Index(c.Params, d.Param), d.Dim}] = d.Name
+	}
+	p, err := Trace(fn, opts, inputs...)
 	if err != nil {
 		return err
+	}
+	for _, k := range p.Updates {
+		fmt.Fprintf(os.Stderr, "gtc trace: warning: the function writes to %s in place; the package gives its results only\n", p.Func.ParamNames[k])
 	}
 	if !c.NoCheck {
 		if err := check(p, fn, inputs); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -34,9 +33,6 @@ on other inputs, and the traced function must agree. Every input needs --input o
 	c.Flags().StringVarP(&output, "output", "o", "", "the package to write (default: the function's package name with .gtc)")
 	c.Flags().BoolVar(&noCheck, "no-check", false, "do not run the function again to compare")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(o.Dynamic) > 0 {
-			return errors.New("--dynamic: traces with symbolic sizes are not available yet in this version; trace with the size that will be used")
-		}
 		if err := refuse(cmd, "a Go function is named by MODEL itself", "entry"); err != nil {
 			return err
 		}

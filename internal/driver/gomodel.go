@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gtc-project/gtc/internal/gotrace"
@@ -32,6 +33,9 @@ func TraceGo(ctx context.Context, ref string, o *Options, output string, check b
 		return err
 	}
 	cfg := trace.ToolConfig{Source: ref, Inputs: tmp.Name(), Train: o.Train, NoCheck: !check}
+	if cfg.Dynamic, err = dynamicSizes(t.Params, arrays, o); err != nil {
+		return err
+	}
 	if cfg.Output, err = filepath.Abs(output); err != nil {
 		return err
 	}
@@ -44,6 +48,38 @@ func TraceGo(ctx context.Context, ref string, o *Options, output string, check b
 		}
 	}
 	return t.Run(ctx, cfg)
+}
+
+// dynamicSizes are the sizes that --dynamic NAME:DIM and --input NAME=f32[N,3] make symbolic.
+func dynamicSizes(names []string, arrays []npz.Named, o *Options) ([]trace.NamedDynamic, error) {
+	var out []trace.NamedDynamic
+	for _, s := range o.Dynamic {
+		name, dim, err := parseDynamic(s)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.Index(names, name)
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("--dynamic %s: there is no input %s; the function takes %s", s, name, strings.Join(names, ", "))
+		case dim >= len(arrays[i].Array.Shape):
+			return nil, fmt.Errorf("--dynamic %s: %s has %d dimensions", s, name, len(arrays[i].Array.Shape))
+		}
+		out = append(out, trace.NamedDynamic{Param: name, Dim: dim})
+	}
+	for _, s := range o.Input {
+		name, value, _ := strings.Cut(s, "=")
+		t, err := ParseType(value)
+		if err != nil {
+			continue // a file
+		}
+		for dim, d := range t.Dims {
+			if !d.Known() {
+				out = append(out, trace.NamedDynamic{Param: name, Dim: dim, Name: d.Sym})
+			}
+		}
+	}
+	return out, nil
 }
 
 // loadGo traces a Go model and loads the package. Weights that the options name replace those that the constructor gave.
