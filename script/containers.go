@@ -688,7 +688,7 @@ func (l *lowering) dictMethod(r *refV, name string, args []value, p Pos) value {
 	case "popitem":
 		keys := l.op("dict_keys", l.read(r))
 		l.do("assert", l.op("py_bool", keys), l.constant("popitem(): dictionary is empty"))
-		k := l.op("list_get", keys, l.int(-1))
+		k := l.op("list_get", keys, l.int(0)) // TorchScript takes the first item, unlike Python
 		v := l.takeKey(r, k, l.op("dict_get", l.read(r), k))
 		return l.tuple([]value{l.valueOf(k, r.t.Elems[0]), v})
 	case "setdefault":

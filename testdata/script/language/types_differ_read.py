@@ -1,0 +1,15 @@
+import torch
+import math
+from enum import Enum
+from torch import Tensor
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+
+def forward(n: int):
+    if n > 2:
+        a = 1
+    else:
+        a = "x"
+    return a
+
+# error: it has type int in one branch of the if at line 9 and type str in the other
