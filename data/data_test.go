@@ -101,6 +101,37 @@ func TestErrorEndsTheEpoch(t *testing.T) {
 	require.ErrorIs(t, last, bad)
 }
 
+func TestAPanicOfLoadIsAnError(t *testing.T) {
+	for _, prefetch := range []int{-1, 3} {
+		l := &data.Loader[int]{Len: 3, BatchSize: 1, Prefetch: prefetch, Load: func(_ context.Context, index []int) (int, error) {
+			return []int{5}[index[0]], nil
+		}}
+		var last error
+		for _, err := range l.Epoch(t.Context(), 0) {
+			last = err
+		}
+		require.ErrorContains(t, last, "batch 1 panicked")
+	}
+}
+
+// TestSeedsOfBatches: they are all different, and the same whoever makes the batch.
+func TestSeedsOfBatches(t *testing.T) {
+	seeds := func(prefetch, epoch int) (out []uint64) {
+		l := &data.Loader[uint64]{Len: 20, BatchSize: 1, Seed: 3, Prefetch: prefetch, Load: func(ctx context.Context, _ []int) (uint64, error) {
+			return data.Seed(ctx), nil
+		}}
+		for s, err := range l.Epoch(t.Context(), epoch) {
+			require.NoError(t, err)
+			out = append(out, s)
+		}
+		return out
+	}
+	require.Equal(t, seeds(-1, 1), seeds(4, 1))
+	both := append(seeds(4, 0), seeds(4, 1)...)
+	slices.Sort(both)
+	require.Len(t, slices.Compact(both), 40)
+}
+
 // TestNothingIsLeftRunning: after a break, a cancel or an error no goroutine of the loader remains.
 func TestNothingIsLeftRunning(t *testing.T) {
 	before := runtime.NumGoroutine()

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/bits"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 )
 
@@ -21,7 +22,7 @@ type Loader[B any] struct {
 	Prefetch  int    // batches made ahead, concurrently; 0 means 2, negative means none
 
 	// Load makes the batch of the given samples. It is called from several goroutines at once unless Prefetch is negative, and
-	// should return early when ctx ends. It must not keep index.
+	// should return early when ctx ends. It must not keep index. For random choices see Seed.
 	Load func(ctx context.Context, index []int) (B, error)
 }
 
@@ -54,10 +55,10 @@ func (l *Loader[B]) Epoch(ctx context.Context, epoch int) iter.Seq2[B, error] {
 		}
 		order := l.order(epoch)
 		if l.Prefetch < 0 {
-			l.sequential(ctx, order, yield)
+			l.sequential(ctx, epoch, order, yield)
 			return
 		}
-		l.ahead(ctx, order, yield)
+		l.ahead(ctx, epoch, order, yield)
 	}
 }
 
@@ -83,9 +84,9 @@ func (l *Loader[B]) batch(order []int, i int) []int {
 	return order[i*l.BatchSize : min((i+1)*l.BatchSize, len(order))]
 }
 
-func (l *Loader[B]) sequential(ctx context.Context, order []int, yield func(B, error) bool) {
+func (l *Loader[B]) sequential(ctx context.Context, epoch int, order []int, yield func(B, error) bool) {
 	for i := range l.Batches() {
-		r := l.load(ctx, l.batch(order, i))
+		r := l.load(ctx, epoch, i, l.batch(order, i))
 		if !yield(r.batch, r.err) || r.err != nil {
 			return
 		}
@@ -97,16 +98,37 @@ type result[B any] struct {
 	err   error
 }
 
-func (l *Loader[B]) load(ctx context.Context, index []int) (r result[B]) {
-	if r.err = ctx.Err(); r.err == nil {
-		r.batch, r.err = l.Load(ctx, index)
+// load makes batch i of an epoch. A panic of Load is an error like any other, since in a goroutine it would end the program.
+func (l *Loader[B]) load(ctx context.Context, epoch, i int, index []int) (r result[B]) {
+	if r.err = ctx.Err(); r.err != nil {
+		return r
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("data: loading batch %d panicked: %v\n%s", i, p, debug.Stack())
+		}
+	}()
+	r.batch, r.err = l.Load(context.WithValue(ctx, seedKey{}, batchSeed(l.Seed, epoch, i)), index)
 	return r
+}
+
+type seedKey struct{}
+
+// Seed is for the random choices (augmentation, say) that Load makes for a batch, from its ctx: it depends on the loader's Seed, the epoch and the batch's number,
+// not on which goroutine makes the batch.
+func Seed(ctx context.Context) uint64 {
+	seed, _ := ctx.Value(seedKey{}).(uint64)
+	return seed
+}
+
+func batchSeed(seed uint64, epoch, i int) uint64 {
+	rng := rand.NewPCG(seed^rand.NewPCG(uint64(epoch), 1).Uint64(), uint64(i))
+	return rng.Uint64()
 }
 
 // ahead keeps up to Prefetch batches in the making. The queue holds one channel per batch, in order; each gets exactly one result and
 // has room for it, so no goroutine ever waits for the consumer except the one that fills the queue, and that one watches ctx.
-func (l *Loader[B]) ahead(ctx context.Context, order []int, yield func(B, error) bool) {
+func (l *Loader[B]) ahead(ctx context.Context, epoch int, order []int, yield func(B, error) bool) {
 	depth := l.Prefetch
 	if depth == 0 {
 		depth = 2
@@ -122,7 +144,7 @@ func (l *Loader[B]) ahead(ctx context.Context, order []int, yield func(B, error)
 		for i := range l.Batches() {
 			out := make(chan result[B], 1)
 			index := l.batch(order, i)
-			running.Go(func() { out <- l.load(ctx, index) })
+			running.Go(func() { out <- l.load(ctx, epoch, i, index) })
 			select {
 			case queue <- out:
 			case <-ctx.Done():

@@ -13,11 +13,6 @@ func Apply(op Op, args []any) ([]any, error) {
 	if fn == nil {
 		return nil, fmt.Errorf("there is no function %s", op.Callee)
 	}
-	if fn.Random { // the key is among the operands already
-		g := *fn
-		g.Random = false
-		fn = &g
-	}
 	if op.Order > 0 {
 		fn = nil
 	}

@@ -297,7 +297,7 @@ func dispatch(op Op, fn *aten.Fn, args []any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fn != nil && fn.Random {
+	if fn != nil && fn.Random && len(args) < len(fn.Params) {
 		args = append(args, scope.generator().Key())
 	}
 	var share []any
