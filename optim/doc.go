@@ -7,5 +7,6 @@
 //		if err := opt.Step(); err != nil { … }
 //	}
 //
-// The update rules are PyTorch's, in its order of operations.
+// The update rules are PyTorch's, in its order of operations. Groups of parameters have learning rates and weight decays of their own; State and LoadState carry
+// what an optimiser remembers from one run to the next; a Schedule gives the learning rate's factor as a function of the step.
 package optim

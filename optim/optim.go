@@ -1,8 +1,8 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gtc-project/gtc/tensor"
 )
@@ -13,149 +13,187 @@ type Optimizer interface {
 	Step() error
 	// ZeroGrad clears the gradients.
 	ZeroGrad()
-	// SetLR changes the learning rate.
+	// LR is the learning rate of the first group.
+	LR() float64
+	// SetLR changes the learning rate of all groups.
 	SetLR(lr float64)
+	// Groups gives the parameter groups, whose learning rates and weight decays may be changed between steps.
+	Groups() []*Group
+	// State gives what the optimiser remembers, by "INDEX.NAME" over the parameters of all groups, for a file beside the model's; the tensors share memory with it.
+	State() map[string]*tensor.Tensor
+	// LoadState takes over what State gave.
+	LoadState(state map[string]*tensor.Tensor) error
 }
 
-type params []*tensor.Tensor
+// Group is a set of parameters with settings of their own.
+type Group struct {
+	Params      []*tensor.Tensor
+	LR          float64
+	WeightDecay float64
+	Maximize    bool // follow the gradient upwards
+}
 
-// ZeroGrad clears the gradients.
-func (ps params) ZeroGrad() {
-	for _, p := range ps {
-		p.ZeroGrad()
+// rule is an optimiser's update of one parameter. g is its gradient, negated where the group maximises; s what is remembered about it.
+type rule interface {
+	update(w, g *tensor.Tensor, s *state, group *Group) error
+}
+
+// optimizer applies a rule to groups of parameters.
+type optimizer struct {
+	name   string
+	rule   rule
+	groups []*Group
+	states map[*tensor.Tensor]*state
+}
+
+func newOptimizer(name string, r rule, groups ...*Group) *optimizer {
+	return &optimizer{name: name, rule: r, groups: groups, states: map[*tensor.Tensor]*state{}}
+}
+
+// WithGroup adds parameters with their own learning rate and weight decay to an optimiser.
+func WithGroup(o Optimizer, g Group) Optimizer {
+	opt := o.(*optimizer)
+	opt.groups = append(opt.groups, &g)
+	return o
+}
+
+func (o *optimizer) Groups() []*Group { return o.groups }
+func (o *optimizer) LR() float64      { return o.groups[0].LR }
+
+func (o *optimizer) SetLR(lr float64) {
+	for _, g := range o.groups {
+		g.LR = lr
 	}
 }
 
-// SGD holds the settings of stochastic gradient descent.
-type SGD struct {
-	LR, Momentum, Dampening, WeightDecay float64
-	Nesterov                             bool
-}
-
-type sgd struct {
-	params
-	o        SGD
-	velocity map[*tensor.Tensor]*tensor.Tensor
-}
-
-// NewSGD makes the optimiser of torch.optim.SGD.
-func NewSGD(ps []*tensor.Tensor, o SGD) Optimizer {
-	return &sgd{params: ps, o: o, velocity: map[*tensor.Tensor]*tensor.Tensor{}}
-}
-
-func (s *sgd) SetLR(lr float64) { s.o.LR = lr }
-
-func (s *sgd) Step() error {
-	for i, p := range s.params {
-		if p.Grad() == nil {
-			continue
-		}
-		w, g := tensor.NoGrad(p), tensor.NoGrad(p.Grad())
-		if s.o.WeightDecay != 0 {
-			g = g.Add(w.Mul(s.o.WeightDecay))
-		}
-		if s.o.Momentum != 0 {
-			v := s.velocity[p]
-			if v == nil {
-				v = g.Clone()
-				s.velocity[p] = v
-			} else {
-				v.Mul_(s.o.Momentum)
-				v.Add_(g.Mul(1 - s.o.Dampening))
-			}
-			if s.o.Nesterov {
-				g = g.Add(v.Mul(s.o.Momentum))
-			} else {
-				g = v
-			}
-		}
-		if err := w.Sub_(g.Mul(s.o.LR)).Err(); err != nil {
-			return fmt.Errorf("optim.SGD: parameter %d: %w", i, err)
+func (o *optimizer) ZeroGrad() {
+	for _, g := range o.groups {
+		for _, p := range g.Params {
+			p.ZeroGrad()
 		}
 	}
-	return nil
 }
 
-// AdamW holds the settings of Adam with decoupled weight decay; zero values mean lr 1e-3, betas 0.9 and 0.999, eps 1e-8, weight decay 0.
-type AdamW struct {
-	LR, Beta1, Beta2, Eps, WeightDecay float64
-}
-
-type adamW struct {
-	params
-	o    AdamW
-	step int
-	m, v map[*tensor.Tensor]*tensor.Tensor
-}
-
-// NewAdamW makes the optimiser of torch.optim.AdamW.
-func NewAdamW(ps []*tensor.Tensor, o AdamW) Optimizer {
-	for _, d := range []struct {
-		p *float64
-		v float64
-	}{{&o.LR, 1e-3}, {&o.Beta1, 0.9}, {&o.Beta2, 0.999}, {&o.Eps, 1e-8}} {
-		if *d.p == 0 {
-			*d.p = d.v
-		}
-	}
-	return &adamW{params: ps, o: o, m: map[*tensor.Tensor]*tensor.Tensor{}, v: map[*tensor.Tensor]*tensor.Tensor{}}
-}
-
-func (a *adamW) SetLR(lr float64) { a.o.LR = lr }
-
-func (a *adamW) Step() error {
-	a.step++
-	c1 := 1 - math.Pow(a.o.Beta1, float64(a.step))
-	c2 := 1 - math.Pow(a.o.Beta2, float64(a.step))
-	for i, p := range a.params {
-		if p.Grad() == nil {
-			continue
-		}
-		w, g := tensor.NoGrad(p), tensor.NoGrad(p.Grad())
-		if a.m[p] == nil {
-			a.m[p], a.v[p] = tensor.ZerosLike(w), tensor.ZerosLike(w)
-		}
-		m, v := a.m[p], a.v[p]
-		if a.o.WeightDecay != 0 {
-			w.Mul_(1 - a.o.LR*a.o.WeightDecay)
-		}
-		m.Mul_(a.o.Beta1)
-		m.Add_(g.Mul(1 - a.o.Beta1))
-		v.Mul_(a.o.Beta2)
-		v.Add_(g.Mul(g).Mul(1 - a.o.Beta2))
-		denom := v.Sqrt().Div(math.Sqrt(c2)).Add(a.o.Eps)
-		if err := w.Sub_(m.Div(denom).Mul(a.o.LR / c1)).Err(); err != nil {
-			return fmt.Errorf("optim.AdamW: parameter %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// ClipGradNorm scales all gradients so that their common 2-norm is at most maxNorm, and gives the norm before. A norm that is not finite is an error.
-func ClipGradNorm(ps []*tensor.Tensor, maxNorm float64) (float64, error) {
-	var total float64
-	for _, p := range ps {
-		if p.Grad() == nil {
-			continue
-		}
-		s, err := tensor.NoGrad(p.Grad()).To(tensor.F64).Square().Sum().Item()
-		if err != nil {
-			return 0, err
-		}
-		total += s
-	}
-	norm := math.Sqrt(total)
-	if math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return norm, fmt.Errorf("optim.ClipGradNorm: the norm of the gradients is %g", norm)
-	}
-	if scale := maxNorm / (norm + 1e-6); scale < 1 {
-		for _, p := range ps {
-			if g := p.Grad(); g != nil {
-				if err := tensor.NoGrad(g).Mul_(scale).Err(); err != nil {
-					return norm, err
+func (o *optimizer) Step() error {
+	i := 0
+	for _, group := range o.groups {
+		for _, p := range group.Params {
+			if grad := p.Grad(); grad != nil {
+				g := tensor.NoGrad(grad)
+				if group.Maximize {
+					g = g.Neg()
+				}
+				s := o.state(p)
+				s.step++
+				if err := errors.Join(o.rule.update(tensor.NoGrad(p), g, s, group), s.err); err != nil {
+					return fmt.Errorf("optim.%s: parameter %d: %w", o.name, i, err)
 				}
 			}
+			i++
 		}
 	}
-	return norm, nil
+	return nil
+}
+
+func (o *optimizer) state(p *tensor.Tensor) *state {
+	s := o.states[p]
+	if s == nil {
+		s = &state{tensors: map[string]*tensor.Tensor{}, numbers: map[string]float64{}}
+		o.states[p] = s
+	}
+	return s
+}
+
+// state is what a rule remembers about one parameter.
+type state struct {
+	step    int
+	tensors map[string]*tensor.Tensor
+	numbers map[string]float64
+	err     error
+}
+
+// like is the tensor of a name; at first it has the shape of w and every element is v.
+func (s *state) like(name string, w *tensor.Tensor, v float64) *tensor.Tensor {
+	t := s.tensors[name]
+	if t == nil {
+		t = tensor.NoGrad(tensor.Full(w.DType(), v, w.Shape()...))
+		s.tensors[name] = t
+	}
+	return t
+}
+
+// number is the number of a name, v at first.
+func (s *state) number(name string, v float64) float64 {
+	if x, ok := s.numbers[name]; ok {
+		return x
+	}
+	s.numbers[name] = v
+	return v
+}
+
+const stepKey = "step"
+
+func (o *optimizer) State() map[string]*tensor.Tensor {
+	out := map[string]*tensor.Tensor{}
+	o.each(func(i int, p *tensor.Tensor) {
+		s := o.states[p]
+		if s == nil {
+			return
+		}
+		out[fmt.Sprintf("%d.%s", i, stepKey)] = tensor.Full(tensor.F64, float64(s.step))
+		for name, t := range s.tensors {
+			out[fmt.Sprintf("%d.%s", i, name)] = t
+		}
+		for name, v := range s.numbers {
+			out[fmt.Sprintf("%d.#%s", i, name)] = tensor.Full(tensor.F64, v)
+		}
+	})
+	return out
+}
+
+func (o *optimizer) LoadState(values map[string]*tensor.Tensor) error {
+	states := map[*tensor.Tensor]*state{}
+	var params []*tensor.Tensor
+	o.each(func(_ int, p *tensor.Tensor) { params = append(params, p) })
+	for key, t := range values {
+		var i int
+		var name string
+		if _, err := fmt.Sscanf(key, "%d.%s", &i, &name); err != nil || i < 0 || i >= len(params) {
+			return fmt.Errorf("optim.%s: the state has an entry %q, which belongs to none of the %d parameters", o.name, key, len(params))
+		}
+		p := params[i]
+		s := states[p]
+		if s == nil {
+			s = &state{tensors: map[string]*tensor.Tensor{}, numbers: map[string]float64{}}
+			states[p] = s
+		}
+		if name != stepKey && name[0] != '#' {
+			if fmt.Sprint(t.Shape()) != fmt.Sprint(p.Shape()) {
+				return fmt.Errorf("optim.%s: %s has shape %v, the parameter %v", o.name, key, t.Shape(), p.Shape())
+			}
+			s.tensors[name] = tensor.NoGrad(t.Detach().Clone())
+			continue
+		}
+		v, err := t.Item()
+		if err != nil {
+			return fmt.Errorf("optim.%s: %s: %w", o.name, key, err)
+		}
+		if name == stepKey {
+			s.step = int(v)
+		} else {
+			s.numbers[name[1:]] = v
+		}
+	}
+	o.states = states
+	return nil
+}
+
+func (o *optimizer) each(visit func(i int, p *tensor.Tensor)) {
+	i := 0
+	for _, g := range o.groups {
+		for _, p := range g.Params {
+			visit(i, p)
+			i++
+		}
+	}
 }
