@@ -238,13 +238,14 @@ func (e em) multinomial(x *ir.Value, n int, replacement bool, key *ir.Value) *ir
 	return e.mini(e.sum(cast(e.Builder, passed, dtype.I64), false, last+1), e.Int(classes-1))
 }
 
+// dropouts give their operand itself where they drop nothing.
 func dropouts() {
 	def(NN, "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.dropout(a[0], a[1], a[2], a[4], nil)
-	}), isRandom)
+	}), isRandom, mayView)
 	def(Torch, "dropout.torch(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.dropout(a[0], a[1], a[2], a[3], nil)
-	}), isRandom)
+	}), isRandom, mayView)
 	for n := 1; n <= 3; n++ {
 		name := fmt.Sprintf("dropout%dd", n)
 		def(NN, name+"(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
@@ -252,27 +253,27 @@ func dropouts() {
 				return a[0]
 			}
 			return e.dropout(a[0], a[1], a[2], a[4], e.channelMask(n, e.NeedShape(a[0])))
-		}), isRandom)
+		}), isRandom, mayView)
 	}
 	def(NN, "alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.alphaDropout(a[0], a[1], a[2], a[4], e.NeedShape(a[0]))
-	}), isRandom)
+	}), isRandom, mayView)
 	def(NN, "feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.featureAlphaDropout(a[0], a[1], a[2], a[4])
-	}), isRandom)
+	}), isRandom, mayView)
 	def(Torch, "alpha_dropout.torch(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.alphaDropout(a[0], a[1], a[2], a[3], e.NeedShape(a[0]))
-	}), isRandom)
+	}), isRandom, mayView)
 	def(Torch, "feature_alpha_dropout.torch(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.featureAlphaDropout(a[0], a[1], a[2], a[3])
-	}), isRandom)
+	}), isRandom, mayView)
 	def(Torch, "feature_dropout(Tensor input, float p, bool train) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		if e.dropsNothing(a[1], a[2]) {
 			return a[0]
 		}
 		s := e.NeedShape(a[0])
 		return e.dropout(a[0], a[1], a[2], a[3], e.channelMask(len(s)-2, s))
-	}), isRandom)
+	}), isRandom, mayView)
 	def(Torch, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", func(b *ir.Builder, a []*ir.Value) []*ir.Value {
 		e := em{b}
 		if isNone(a[2]) {
