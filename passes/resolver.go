@@ -80,8 +80,10 @@ func (r *Resolver) Resolve(n *ir.Node, args []ir.Datum) (*ir.Func, error) {
 	return nil, ir.ErrNeedsTypes
 }
 
-// isScalar reports whether operand i is a number that takes part in arithmetic only.
-func isScalar(fn *aten.Fn, i int) bool { return i < len(fn.Params) && fn.Params[i].Scalar }
+// isScalar reports whether operand i is a number that takes part in arithmetic only. Exponents are not: small ones become products.
+func isScalar(fn *aten.Fn, i int) bool {
+	return i < len(fn.Params) && fn.Params[i].Scalar && fn.Params[i].Name != "exponent"
+}
 
 func (r *Resolver) find(key []byte) *expansion {
 	r.mu.RLock()

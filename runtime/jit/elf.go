@@ -9,10 +9,10 @@ import (
 	"math"
 )
 
-// Limits that no kernel comes near; damaged sizes exceed them.
 const (
-	pageSize     = 4096
-	maxImageSize = 256 << 20
+	pageSize = 4096
+	// maxZeros bounds what an image has beyond the bytes of its object: no kernel comes near, damaged sizes exceed it.
+	maxZeros = 1 << 20
 )
 
 // segment is a group of sections that share a protection.
@@ -56,6 +56,11 @@ func parse(obj []byte) (im *image, err error) {
 	if f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB || f.Machine != elf.EM_X86_64 || f.Type != elf.ET_REL {
 		return nil, fmt.Errorf("jit: want an x86-64 relocatable object, have %v %v %v", f.Class, f.Machine, f.Type)
 	}
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_COMPRESSED != 0 {
+			return nil, fmt.Errorf("jit: section %s is compressed, which kernels never are", s.Name)
+		}
+	}
 	im = &image{obj: obj, file: f, secAt: map[int]uint64{}, secLen: map[int]uint64{}, gotAt: map[uint32]uint64{}}
 	if im.symbols, err = f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, fmt.Errorf("jit: symbol table: %w", err)
@@ -79,7 +84,7 @@ func loadable(s *elf.Section) (segment, bool) {
 
 // layout gives every loadable section and every global-offset-table slot its place.
 func (im *image) layout(relocs []relocation) error {
-	off := uint64(0)
+	off, limit := uint64(0), uint64(len(im.obj))+maxZeros
 	for seg := range numSegments {
 		im.segs[seg].start = off
 		for i, s := range im.file.Sections {
@@ -91,7 +96,7 @@ func (im *image) layout(relocs []relocation) error {
 				return fmt.Errorf("jit: section %s has alignment %d", s.Name, align)
 			}
 			off = (off + align - 1) &^ (align - 1)
-			if s.Size > maxImageSize || off+s.Size > maxImageSize {
+			if s.Size > limit || off+s.Size > limit {
 				return fmt.Errorf("jit: section %s with %d bytes is too large", s.Name, s.Size)
 			}
 			im.secAt[i], im.secLen[i] = off, s.Size

@@ -1,6 +1,8 @@
 package jit
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -99,6 +101,18 @@ func TestDamagedObjects(t *testing.T) {
 	for _, b := range [][]byte{nil, {}, []byte("\x7fELF"), make([]byte, 200)} {
 		require.Error(t, damaged(b))
 	}
+}
+
+// Sizes in section headers are not trusted: zeros that the object claims to want are not mapped.
+func TestHugeZeroSectionsAreRefused(t *testing.T) {
+	b := object(t, sumText)
+	headers := binary.LittleEndian.Uint64(b[40:])
+	text := headers + 64*2 // the first section with contents
+	binary.LittleEndian.PutUint32(b[text+4:], uint32(elf.SHT_NOBITS))
+	binary.LittleEndian.PutUint64(b[text+8:], uint64(elf.SHF_ALLOC))
+	binary.LittleEndian.PutUint64(b[text+32:], 200<<20)
+
+	require.ErrorContains(t, damaged(b), "too large")
 }
 
 func damaged(b []byte) error {
