@@ -136,6 +136,9 @@ func (e em) checkConvChannels(c *convCall, sx, sw []int, transposed bool) {
 	if sw[0]%c.groups != 0 {
 		e.Failf("Given groups=%d, expected weight to be divisible by %d at dimension 0, but got weight of size %v instead", c.groups, c.groups, sw)
 	}
+	if sw[0] == 0 {
+		e.Failf("Given groups=%d, expected weight to be at least 1 at dimension 0, but got weight of size %v instead", c.groups, sw)
+	}
 	if sx[1] != want {
 		e.Failf("Given groups=%d, weight of size %v, expected input%v to have %d channels, but got %d channels instead", c.groups, sw, sx, want, sx[1])
 	}
@@ -333,6 +336,9 @@ func (e em) im2col(a []*ir.Value) *ir.Value {
 			e.Failf("Expected 3D or 4D (batch mode) tensor for unfold, but got shape %v", e.NeedShape(x))
 		}
 		x = e.insert(x, 0)
+	}
+	if pad[0] < 0 || pad[1] < 0 {
+		e.Failf("unfold: padding should be non-negative, but got %v", pad)
 	}
 	x = e.padDims(x, pad, pad, e.zeroOf(x))
 	s := e.NeedShape(x)

@@ -39,8 +39,15 @@ func vectorNorms() {
 		if r < 2 {
 			e.Failf("renorm: input needs at least 2 dimensions, got %d dimensions", r)
 		}
+		p := constFloat(e.Builder, a[1])
+		if p <= 0 {
+			e.Failf("renorm: non-positive-norm not supported, got p=%g", p)
+		}
+		if most, known := a[3].Const(); known && constFloat(e.Builder, a[3]) < 0 {
+			e.Failf("renorm: expected maxnorm to be >= 0 but got %v", most)
+		}
 		d := wrapDim(e.Builder, constInt(e.Builder, a[2]), r)
-		n := e.vectorNorm(x, constFloat(e.Builder, a[1]), others(r, []int{d}), true)
+		n := e.vectorNorm(x, p, others(r, []int{d}), true)
 		scale := e.div(a[3], e.addF(n, 1e-7))
 		return e.mul(x, e.where(e.gt(n, a[3]), scale, e.Float(1)))
 	}))

@@ -2,6 +2,7 @@ package aten
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
@@ -105,7 +106,11 @@ func (e em) poolCall(name string, n int, x, kernel, stride, padding, ceil *ir.Va
 // poolOperand gives x with a batch dim.
 func (e em) poolOperand(name string, n int, x *ir.Value) (*ir.Value, bool) {
 	e.needFloat(name, x)
-	switch s := e.NeedShape(x); len(s) {
+	s := e.NeedShape(x)
+	if channel := len(s) - n - 1; channel >= 0 && s[channel] == 0 && !strings.HasPrefix(name, "adaptive_avg_pool") {
+		e.Failf("%s: Expected input to have non-zero size for non-batch dimensions, but input has sizes %v with dimension %d being empty", name, s, channel)
+	}
+	switch len(s) {
 	case n + 2:
 		return x, false
 	case n + 1:
@@ -488,6 +493,11 @@ func (e em) maxUnpool(n int, a []*ir.Value) *ir.Value {
 	if o, ok := optInts(e.Builder, a[5]); ok {
 		if len(o) < n {
 			e.Failf("%s: output_size should have %d or %d elements, but it has length %d", name, n, n+2, len(o))
+		}
+		for i, want := range o[len(o)-n:] {
+			if st := c.stride[i]; want <= size[i]-st || want >= size[i]+st {
+				e.Failf("%s: invalid output_size %v (dim %d must be between %d and %d)", name, o, i, size[i]-st, size[i]+st)
+			}
 		}
 		size = o[len(o)-n:]
 	}

@@ -45,6 +45,17 @@ func init() {
 		expand1(func(e em, a []*ir.Value) *ir.Value {
 			return e.gridSample(a[0], a[1], constStr(e.Builder, a[2]), constStr(e.Builder, a[3]), e.optBool(a[4]))
 		}))
+	def(Torch, "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+		expand1(func(e em, a []*ir.Value) *ir.Value {
+			modes, paddings := []string{"bilinear", "nearest", "bicubic"}, []string{"zeros", "border", "reflection"}
+			mode, padding := constInt(e.Builder, a[2]), constInt(e.Builder, a[3])
+			if mode < 0 || mode > 2 || padding < 0 || padding > 2 {
+				e.Failf("grid_sampler: expected modes from 0 to 2, got interpolation_mode %d and padding_mode %d", mode, padding)
+			}
+			return e.gridSample(a[0], a[1], modes[mode], paddings[padding], constBool(e.Builder, a[4]))
+		}))
+	alias(Torch, "grid_sampler_2d", "grid_sampler")
+	alias(Torch, "grid_sampler_3d", "grid_sampler")
 	def(NN, "affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
 		return e.affineGrid(a[0], constInts(e.Builder, a[1]), e.optBool(a[2]))
 	}))
@@ -72,6 +83,15 @@ func (e em) pad(x *ir.Value, amounts []int, mode string, value *ir.Value) *ir.Va
 	}
 	if n == 0 || n > 3 || len(s) != n+1 && len(s) != n+2 {
 		e.Failf("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: padding %v does not fit an input of shape %v", amounts, s)
+	}
+	switch mode {
+	case "reflect", "replicate":
+	case "circular":
+		if len(s) != n+2 {
+			e.Failf("Invalid padding size: circular padding %v of an input of shape %v, which must have %d dimensions", amounts, s, n+2)
+		}
+	default:
+		e.Failf("Unrecognised padding mode %s: expected constant, reflect, replicate or circular", mode)
 	}
 	for i := range n {
 		d := len(s) - n + i
@@ -128,9 +148,12 @@ func (e em) padIndex(mode string, size, lo, hi, dim int) []int {
 		if lo > size || hi > size {
 			e.Failf("Padding value causes wrapping around more than once: padding (%d, %d) at dimension %d of size %d", lo, hi, dim, size)
 		}
-		source = func(i int) int { return (i + size) % size }
-	default:
-		e.Failf("Unrecognised padding mode %s: expected constant, reflect, replicate or circular", mode)
+		from := max(-lo, 0) // what negative amounts cut off does not come back at the other side
+		kept := size - from + min(hi, 0)
+		if kept <= 0 {
+			e.Failf("negative padding %d and %d leaves nothing of dimension %d of size %d", lo, hi, dim, size)
+		}
+		source = func(i int) int { return from + (i-from+size*kept)%kept }
 	}
 	var index []int
 	for i := -lo; i < size+hi; i++ {

@@ -83,6 +83,7 @@ func reshapes() {
 		sizes = fitShape(b, shape[dim], sizes)
 		return one(asShape(b, args[0], append(append(append([]int{}, shape[:dim]...), sizes...), shape[dim+1:]...)))
 	}, isView)
+	alias(Torch, "unflatten", "unflatten")
 	def(Method|Torch, "squeeze(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		shape := []int{}
 		for _, n := range shapeOf(b, args[0]) {
@@ -865,6 +866,10 @@ func repeatByCounts(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	case numel(b, repeats) != n:
 		b.Failf("repeats must have the same size as input along dim: %d repeats for a size of %d", numel(b, repeats), n)
 	}
+	if want, ok := args[3].Const(); ok && want != nil {
+		total := b.Op("item_int", reduce(b, "sum", cast(b, repeats, dtype.I64), []int{0}, false))
+		b.Emit("assert", b.Op("py_eq", total, args[3]), b.Str("repeat_interleave: allocated size does not match required size: the repeats do not add up to output_size"))
+	}
 	t := ir.TensorDims(dt(b, x), replaceDim(x.Type.Dims, dim, ir.Unknown))
 	return later(b, "index_select", []ir.Type{t}, x, b.Int(dim), countedIndices(b, repeats))
 }
@@ -884,6 +889,7 @@ func countedIndices(b *ir.Builder, repeats *ir.Value) *ir.Value {
 		return fill(b, 0, dtype.I64, []int{0})
 	}
 	repeats = cast(b, repeats, dtype.I64)
+	em{b}.must(em{b}.ge(repeats, b.Int(0)), "repeat_interleave: repeats can not be negative")
 	ends := b.Op("cumsum", repeats, b.Int(0))
 	total := b.Op("item_int", reduce(b, "sum", repeats, []int{0}, false))
 	return later(b, "repeat_index", []ir.Type{ir.TensorOf(dtype.I64, -1)}, ends, total)[0]

@@ -59,6 +59,17 @@ var (
 		},
 	})
 	_ = register(&Op{
+		Name: "index_offset", Doc: "The place where a view starts, whose elements are the numbers of those of the tensor that it shows; 0 for an empty one.",
+		Params: []string{"index"}, Class: Host, NoGrad: true, Infer: is(Int),
+		Eval: func(c *EvalCall) ([]Datum, error) {
+			x := c.Array(0)
+			if x.Len() == 0 {
+				return one(int64(0))
+			}
+			return one(x.Int(x.Offset))
+		},
+	})
+	_ = register(&Op{
 		Name: "no_overlap", Doc: "The index itself; an error where the elements along a dimension are all the same one, as those of an expanded tensor are.",
 		Params: []string{"index"}, Class: Move, Effect: MayFail, NoGrad: true,
 		Infer: func(c *Call) ([]Type, error) {

@@ -64,9 +64,12 @@ func (l *lowering) emitView(fn *aten.Fn, base *refV, args []*ir.Value) value {
 	switch fn.Name {
 	case "view", "view_as":
 		l.checkView(fn.Name, base, args)
-	case "detach":
-		if l.noGrad > 0 {
-			break
+	case "as_strided": // counts in the storage, whatever view of it this is
+		if len(base.path) > 0 && unwrapped(base.cell.t).Kind == ir.KTensor {
+			if d, ok := args[3].Const(); ok && d == nil {
+				args[3] = l.storageOffset(base)
+			}
+			base = &refV{t: base.t, cell: base.cell}
 		}
 	}
 	layout := no
@@ -146,6 +149,16 @@ func (l *lowering) emitViewsOf(fn *aten.Fn, bound []value, args []*ir.Value) val
 		out[i] = view(r, i, len(elems))
 	}
 	return l.freshList(ir.ListOf(ir.AnyTensor), out)
+}
+
+// storageOffset is the place in its storage where what r refers to starts.
+func (l *lowering) storageOffset(r *refV) *ir.Value {
+	l.sync(r.cell)
+	numbers := l.aten1("write_index", l.asIR(r.cell, l.state(r.cell).content))
+	for _, s := range r.path {
+		numbers = s.read(l, numbers)
+	}
+	return l.op("index_offset", numbers)
 }
 
 // unbind is the list of the slices of a tensor along its first dimension.
