@@ -24,6 +24,8 @@ type Tracer interface {
 	Record(call Op, args []any, results []any) error
 	// Read is told that the value of t is read into Go as what ("Bool", "Int", "Float", "Data"); an error refuses it.
 	Read(t *Tensor, what string, value any) error
+	// ReadSize is told that sizes of t are read into Go.
+	ReadSize(t *Tensor)
 	// Write is told that t's storage now holds src's value, t being written in place.
 	Write(t, src *Tensor) error
 }

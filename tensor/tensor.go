@@ -210,11 +210,19 @@ func (t *Tensor) DType() DType {
 	return t.arr.DType
 }
 
+// sizeRead tells a tracer that Go code reads sizes.
+func (t *Tensor) sizeRead() {
+	if t.scope != nil && t.scope.tracer != nil {
+		t.scope.tracer.ReadSize(t)
+	}
+}
+
 // Shape is a copy of the sizes; nil for a tensor that holds an error.
 func (t *Tensor) Shape() []int {
 	if t.arr == nil {
 		return nil
 	}
+	t.sizeRead()
 	return append([]int{}, t.arr.Shape...)
 }
 
@@ -227,7 +235,12 @@ func (t *Tensor) Strides() []int {
 }
 
 // Dim is the number of dimensions.
-func (t *Tensor) Dim() int { return len(t.Shape()) }
+func (t *Tensor) Dim() int {
+	if t.arr == nil {
+		return 0
+	}
+	return len(t.arr.Shape)
+}
 
 // Size is the size of one dimension, which may be negative to count from the end; 0 where there is no such dimension.
 func (t *Tensor) Size(dim int) int {
@@ -238,6 +251,7 @@ func (t *Tensor) Size(dim int) int {
 	if err != nil || d >= len(t.arr.Shape) {
 		return 0
 	}
+	t.sizeRead()
 	return t.arr.Shape[d]
 }
 
@@ -246,6 +260,7 @@ func (t *Tensor) NumElems() int {
 	if t.arr == nil {
 		return 0
 	}
+	t.sizeRead()
 	return t.arr.Len()
 }
 

@@ -15,7 +15,8 @@ type path struct {
 
 // merge builds one function from paths of the same Go function: they agree up to a guard that read different values, where an if chooses.
 // Its parameters are those of the first path; all paths have the same inputs and captures.
-func merge(name string, paths []*path) (*ir.Func, error) {
+// prelude, where not nil, appends code at the beginning.
+func merge(name string, paths []*path, prelude func(b *ir.Builder)) (*ir.Func, error) {
 	f := ir.NewFunc(name)
 	b := ir.NewBuilder(f)
 	maps := make([]*ir.Cloner, len(paths))
@@ -27,6 +28,9 @@ func merge(name string, paths []*path) (*ir.Func, error) {
 			}
 			maps[i].Map[param] = f.Body.Params[k]
 		}
+	}
+	if prelude != nil {
+		prelude(b)
 	}
 	m := &merger{b: b}
 	rets, err := m.emit(paths, maps, 0, 0)

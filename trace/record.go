@@ -27,6 +27,7 @@ type recorder struct {
 	calls  map[*tensor.Recorded]bool // made outside, and recorded since
 	peek   bool
 	writes int                  // in-place writes so far
+	sized  bool                 // sizes became numbers of the program: read into Go, or part of where a view lies
 	names  map[*ir.Array]string // of weights that may be captured
 	keep   []*ir.Array          // in order of appearance; kept alive, so that their addresses stay unique
 
@@ -233,6 +234,7 @@ func (r *recorder) tensor(t *tensor.Tensor) *ir.Value {
 	case ok && (w == nil || known.version == w.version):
 		return known.v
 	case w != nil:
+		r.sized = true
 		v := r.b.Aten("as_strided", []ir.Type{ir.AnyTensor}, w.base, r.b.Ints(a.Shape...), r.b.Ints(a.Strides...), r.b.Int(a.Offset))[0]
 		r.set(a, v)
 		return v
@@ -326,6 +328,7 @@ func (r *recorder) Write(t, src *tensor.Tensor) error {
 	}
 	s := r.tensor(src)
 	w := r.stores[mem]
+	r.sized = true
 	if w == nil {
 		w = &written{base: r.wholeStorage(t)}
 		r.stores[mem] = w
@@ -364,6 +367,9 @@ func (r *recorder) wholeStorage(t *tensor.Tensor) *ir.Value {
 	}
 	return r.tensor(tensor.NoGrad(t.With(nil)).StorageView([]int{size}, []int{1}, 0))
 }
+
+// ReadSize notes that the trace holds for the sizes of the inputs.
+func (r *recorder) ReadSize(*tensor.Tensor) { r.sized = true }
 
 // Read records a guard, or refuses.
 func (r *recorder) Read(t *tensor.Tensor, what string, v any) error {

@@ -106,7 +106,7 @@ func symbolic(opts Options, runs []*recorder, shapes [][][]int, sizes []symbolSi
 			}
 		}
 	}
-	p.Func, err = merge(runs[0].name, []*path{one})
+	p.Func, err = merge(runs[0].name, []*path{one}, p.fixedSizes(runs))
 	return p, err
 }
 

@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -101,8 +102,28 @@ func program(opts Options, inputs int, runs []*recorder) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Func, err = merge(runs[0].name, paths)
+	p.Func, err = merge(runs[0].name, paths, p.fixedSizes(runs))
 	return p, err
+}
+
+// fixedSizes checks the sizes of the inputs that the program was traced with, where it depends on them: where Go code read them, or the program writes in
+// place. Symbolic sizes are not checked.
+func (p *Program) fixedSizes(runs []*recorder) func(b *ir.Builder) {
+	if !slices.ContainsFunc(runs, func(r *recorder) bool { return r.sized }) {
+		return nil
+	}
+	return func(b *ir.Builder) {
+		for i, x := range b.Func.Body.Params[:len(p.Inputs)] {
+			for d, dim := range x.Type.Dims {
+				if !dim.Known() {
+					continue
+				}
+				same := b.Op("py_eq", b.Op("size", x, b.Int(d)), b.Int(dim.N))
+				b.Emit("assert", same, b.Str(fmt.Sprintf("%s was traced for inputs %s of sizes %s, which its Go code reads: dimension %d must be %d; trace it with --dynamic %s:%d (trace.Options.Dynamic) for others",
+					b.Func.Name, p.Inputs[i], ir.FormatDatum(ir.Ints(x.Type.Shape()...)), d, dim.N, p.Inputs[i], d)))
+			}
+		}
+	}
 }
 
 // prepare gives a program without its function, and the paths that this is to be made of.
