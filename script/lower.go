@@ -269,6 +269,9 @@ func (l *lowering) retype(v value, want ir.Type) value {
 	if isAnything(want) {
 		return v
 	}
+	if t, ok := typeOf(v); ok && isOptional(want) && isUnion(want.Elems[0]) && !isOptional(t) && t.Kind != ir.KNone {
+		return &scalarV{want, l.irOf(l.retype(v, want.Elems[0]))}
+	}
 	if isUnion(want) {
 		if t, _ := typeOf(v); !isUnion(t) || !t.Equal(want) {
 			return l.toUnion(v, want)
