@@ -21,7 +21,7 @@ type Program struct {
 var standIns = map[string]*ir.Op{}
 
 func init() {
-	for _, name := range []string{"graft", "rng", "item_int", "item_float", "item_bool"} {
+	for _, name := range []string{"graft", "rng", "manual_seed", "item_int", "item_float", "item_bool"} {
 		standIns[name] = &ir.Op{Name: name, Class: ir.Generic, NoGrad: true}
 	}
 }
@@ -94,6 +94,10 @@ func (r *Run) node(_ context.Context, n *ir.Node, args []ir.Datum) ([]ir.Datum, 
 		return r.graft(args)
 	case "rng":
 		return []ir.Datum{r.scope.Key()}, true, nil
+	case "manual_seed":
+		seed, _ := args[0].(int64)
+		r.scope.Generator().Seed(uint64(seed))
+		return nil, true, nil
 	case "item_int", "item_float", "item_bool":
 		return r.read(n.Op.Name, args[0])
 	case "detach":
