@@ -10,5 +10,10 @@
 // anew, and both paths become an if (at most MaxPaths values per place). Reading floats or data in a trace is an error that says what to
 // write instead: If, While and For record control flow directly, and Peek reads a value with the promise not to steer by it.
 //
-// Shapes that Go code reads are constants of the trace; a Function traces anew for other shapes or dtypes.
+// Sizes that Go code reads are numbers of the trace. At the second size of a dimension a Function compares both traces and computes the numbers in which they
+// differ from the sizes; it traces once at each new size before it relies on that. Trace does so for Options.Dynamic at several sizes at once. A Program whose function read
+// sizes refuses others.
+//
+// The values of captured tensors are read at each call of a Function, and in-place writes to them and to inputs are done at each call, as are random draws. Every trace is made
+// twice: two runs that differ depend on something of Go that is no tensor.
 package trace

@@ -50,7 +50,7 @@ func tool(build func() (Func, any, error)) error {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return err
 	}
-	fn, model, err := build()
+	fn, model, err := construct(build)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Source, err)
 	}
@@ -87,6 +87,16 @@ func tool(build func() (Func, any, error)) error {
 		}
 	}
 	return p.Save(c.Output, c.Source)
+}
+
+// construct calls build; a panic of the user's constructor is an error with its line.
+func construct(build func() (Func, any, error)) (fn Func, model any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: the constructor panicked: %v", callerPos(), p)
+		}
+	}()
+	return build()
 }
 
 func readInputs(c ToolConfig) ([]*tensor.Tensor, error) {
