@@ -312,6 +312,9 @@ func casts() {
 	def(Torch, "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", resultType)
 	def(Torch, "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", resultType)
 	def(Torch, "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType", resultType)
+	def(Torch, "can_cast(ScalarType from, ScalarType to) -> bool", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+		return one(b.Bool(category(constDType(b, args[0])) <= category(constDType(b, args[1]))))
+	})
 	def(Torch, "promote_types(ScalarType type1, ScalarType type2) -> ScalarType", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		return one(b.DType(dtype.Promote(constDType(b, args[0]), constDType(b, args[1]))))
 	})

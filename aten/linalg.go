@@ -63,6 +63,47 @@ func init() {
 			x, m := e.matrixPair("triangular_solve", a[1], a[0])
 			return []*ir.Value{e.Op("triangular_solve", x, m, a[2], a[3], a[4]), a[1]}
 		})
+	// those named _ex report failure, which stops the program here, by a tensor that is not zero
+	withInfo := func(f func(e em, a []*ir.Value) *ir.Value) expansion {
+		return func(b *ir.Builder, a []*ir.Value) []*ir.Value {
+			e := em{b}
+			y, s := f(e, a), e.NeedShape(a[0])
+			return []*ir.Value{y, e.zeros(dtype.I32, s[:len(s)-2]...)}
+		}
+	}
+	def(Linalg, "inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", withInfo(inv))
+	def(Linalg, "cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", withInfo(cholesky))
+	def(Linalg, "solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", withInfo(func(e em, a []*ir.Value) *ir.Value {
+		return e.solve(a[0], a[1], constBool(e.Builder, a[2]))
+	}))
+	def(Linalg, "tensorinv(Tensor self, int ind=2) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		s, ind := e.NeedShape(a[0]), constInt(e.Builder, a[1])
+		if ind < 1 || ind > len(s) || product(s[:ind]) != product(s[ind:]) {
+			e.Failf("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got shape %v and ind = %d", s, ind)
+		}
+		n := product(s[:ind])
+		square := inv(e, []*ir.Value{e.reshape(a[0], n, n)})
+		return e.reshape(square, catInts(s[ind:], s[:ind])...)
+	}))
+	def(Linalg, "tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value {
+		x, y := a[0], a[1]
+		if dims, ok := optInts(e.Builder, a[2]); ok {
+			order := []int{}
+			dims = wrapDims(e.Builder, dims, rank(e.Builder, x))
+			for _, d := range allDims(e.Builder, x) {
+				if !contains(dims, d) {
+					order = append(order, d)
+				}
+			}
+			x = permute(e.Builder, x, append(order, dims...))
+		}
+		s, n := e.NeedShape(x), numel(e.Builder, y)
+		k := rank(e.Builder, y)
+		if k > len(s) || product(s[:k]) != n || product(s[k:]) != n {
+			e.Failf("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got shapes %v and %v", s, e.NeedShape(y))
+		}
+		return e.reshape(e.solve(e.reshape(x, n, n), e.reshape(y, n), true), s[k:]...)
+	}))
 	def(Method|Torch|Linalg, "matrix_exp(Tensor self) -> Tensor", expand1(func(e em, a []*ir.Value) *ir.Value { return e.matrixExp(a[0]) }))
 }
 

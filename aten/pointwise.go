@@ -348,6 +348,7 @@ func floatBinaries() {
 		return one(apply(b, "where", zero, 0.0, b.Op("mul", x, b.Op("log1p", safe))))
 	}
 	arith(Special, "special_xlog1py", xlog1py)
+	def(Special, "special_xlog1py.Scalar_Self(Scalar self, Tensor other) -> Tensor", xlog1py)
 	alias(Special, "xlog1py", "special_xlog1py")
 	arith(Method|Torch, "heaviside", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		xy := operands(b, promote(b, args...), args...)
@@ -628,7 +629,7 @@ func polygamma(b *ir.Builder, args []*ir.Value) []*ir.Value {
 	}
 	reflected := b.Op("sub", apply(b, "mul", value, -factorial), apply(b, "mul", poly, math.Pow(math.Pi, float64(n+1))))
 	pole := b.Op("logical_and", low, apply(b, "eq", fraction, 0.0))
-	reflected = apply(b, "where", pole, math.Inf(1), reflected)
+	reflected = apply(b, "where", pole, sign*math.Inf(1), reflected)
 	return one(cast(b, b.Op("where", low, reflected, direct), d))
 }
 

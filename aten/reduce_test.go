@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
@@ -91,4 +93,27 @@ func TestHistograms(t *testing.T) {
 	want(t, []string{"f32[2]{0.5,0.25}"}, "bincount", i64s([]int{2}, 1, 0), f32s([]int{2}, 0.25, 0.5))
 	want(t, []string{"f32[4]{1.0,0.0,1.0,2.0}"}, "histc", f32s([]int{5}, -2, 0.5, 1, 2, 3), int64(4), -2.0, 2.0)
 	want(t, []string{"f32[2]{1.0,1.0}"}, "histc", f32s([]int{2}, 1, 3), int64(2))
+}
+
+func TestUniqueSlices(t *testing.T) {
+	rows := f64s(dimsOf(4, 2), 2, 1, 0, 3, 2, 1, 0, 2)
+	same(t, []float64{0, 2, 0, 3, 2, 1}, result(t, "unique.both", rows, true, true, true, int64(0)), "distinct rows in order of their elements")
+	same(t, []float64{2, 1, 0, 3, 2, 1, 0, 2}, result(t, "unique_consecutive", rows, int64(0)), "no two neighbours are equal")
+}
+
+func TestPolygammaReflects(t *testing.T) {
+	// psi_2(1) = -2 zeta(3); psi_2(-1/2) = psi_2(1/2) + 2/(1/2)^3 = -14 zeta(3) + 16
+	const zeta3 = 1.2020569031595942
+	same(t, []float64{-2 * zeta3, 16 - 14*zeta3}, result(t, "polygamma", int64(2), f64s(dimsOf(2), 1, -0.5)), "second derivative of digamma")
+}
+
+func TestGradientOfSamples(t *testing.T) {
+	squares := f64s(dimsOf(4), 0, 1, 4, 9)
+	out, err := expandAndRun("gradient", squares)
+	require.NoError(t, err)
+	same(t, []float64{1, 2, 4, 5}, out[0].(ir.List).Elems()[0].(*ir.Array), "one-sided at the ends")
+	out, err = expandAndRun("gradient", squares, nil, nil, int64(2))
+	require.NoError(t, err)
+	same(t, []float64{0, 2, 4, 6}, out[0].(ir.List).Elems()[0].(*ir.Array), "exact for squares")
+	same(t, []float64{1, 2, 4, 1, 3, 9}, result(t, "linalg_vander", f64s(dimsOf(2), 2, 3), int64(3)), "powers of each element")
 }

@@ -60,11 +60,13 @@ var (
 // Lookup finds a function by its full name ("max.dim"); nil where there is none.
 func Lookup(name string) *Fn { return byName[name] }
 
-// Overloads lists the functions that a user may mean by a base name at a place, in order of preference.
+// Overloads lists the functions that a user may mean by a base name at a place, in order of preference. As in TorchScript, a function
+// of torch whose first parameter is a tensor self may be called as a method too.
 func Overloads(base string, where Where) []*Fn {
 	var out []*Fn
 	for _, f := range byBase[base] {
-		if f.Where&where != 0 {
+		method := where == Method && f.Where&Torch != 0 && len(f.Params) > 0 && f.Params[0].Name == "self" && f.Params[0].Type.IsTensor()
+		if f.Where&where != 0 || method {
 			out = append(out, f)
 		}
 	}

@@ -1,6 +1,8 @@
 package aten
 
 import (
+	"strings"
+
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
 )
@@ -180,72 +182,118 @@ func place(b *ir.Builder, seq, values *ir.Value, right, int32Out bool) *ir.Value
 	return cast(b, reduce(b, "sum", cast(b, before, dtype.I64), []int{rv}, false), out)
 }
 
-// sets are functions whose result sizes depend on the values.
+// sets are functions whose result sizes depend on the values. The number of their results depends on the flags: there is a form for
+// each set of them.
 func sets() {
-	def(Method|Torch, "unique(Tensor self, bool sorted=True) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-		x := reshape(b, args[0], []int{numel(b, args[0])})
-		if numel(b, x) == 0 {
-			return one(x)
-		}
-		v, _ := sorted(b, x, 0)
-		return one(firstOfRuns(b, v))
-	})
-	// the results depend on the flags: a form for each set of them
-	for form, pick := range map[string][]int{
-		"unique.inverse(Tensor self, bool sorted=True, *, bool return_inverse) -> (Tensor, Tensor)":                          {0, 1},
-		"unique.counts(Tensor self, bool sorted=True, *, bool return_counts) -> (Tensor, Tensor)":                            {0, 2},
-		"unique.both(Tensor self, bool sorted=True, *, bool return_inverse, bool return_counts) -> (Tensor, Tensor, Tensor)": {0, 1, 2},
+	for flags, pick := range map[string][]int{
+		".inverse(Tensor self%s, bool return_inverse, int? dim=None) -> (Tensor, Tensor)":                          {0, 1},
+		".counts(Tensor self%s, *, bool return_counts, int? dim=None) -> (Tensor, Tensor)":                         {0, 2},
+		".both(Tensor self%s, bool return_inverse, bool return_counts, int? dim=None) -> (Tensor, Tensor, Tensor)": {0, 1, 2},
+		"(Tensor self%s, *, int? dim=None) -> Tensor":                                                              {0},
 	} {
-		def(Method|Torch, form, func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-			for _, flag := range args[2:] {
-				if !constBool(b, flag) {
-					b.Failf("unique: leave out return_inverse and return_counts rather than pass False: they decide how many results there are")
+		for name, order := range map[string]string{"unique": ", bool sorted=True", "unique_consecutive": ""} {
+			first := 1
+			if order != "" {
+				first = 2
+			}
+			def(Method|Torch, name+strings.Replace(flags, "%s", order, 1), func(b *ir.Builder, args []*ir.Value) []*ir.Value {
+				last := len(args) - 1
+				for _, flag := range args[first:last] {
+					if !constBool(b, flag) {
+						b.Failf("%s: leave out return_inverse and return_counts rather than pass False: they decide how many results there are", name)
+					}
 				}
-			}
-			all := unique2(b, args[:1])
-			var out []*ir.Value
-			for _, i := range pick {
-				out = append(out, all[i])
-			}
-			return out
-		})
-	}
-	def(Torch|Hidden, "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)", unique2)
-	def(Method|Torch, "unique_consecutive(Tensor self) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
-		x := reshape(b, args[0], []int{numel(b, args[0])})
-		if numel(b, x) == 0 {
-			return one(x)
+				var all []*ir.Value
+				if isNone(args[last]) {
+					all = uniqueValues(b, args[0], name == "unique", len(pick) > 1)
+				} else {
+					all = uniqueSlices(b, args[0], constInt(b, args[last]), name == "unique")
+				}
+				var out []*ir.Value
+				for _, i := range pick {
+					out = append(out, all[i])
+				}
+				return out
+			})
 		}
-		return one(firstOfRuns(b, x))
-	})
+	}
+	def(Torch|Hidden, "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+		func(b *ir.Builder, args []*ir.Value) []*ir.Value { return uniqueValues(b, args[0], true, true) })
 }
 
-// runStarts is true for each element of a vector that differs from the one before it.
+// runStarts is true for each place along dim 0 whose elements differ from those of the place before.
 func runStarts(b *ir.Builder, v *ir.Value) *ir.Value {
 	n := shapeOf(b, v)[0]
 	changed := b.Op("ne", sliceDim(b, v, 0, 1, n, 1), sliceDim(b, v, 0, 0, n-1, 1))
+	if r := rank(b, v); r > 1 {
+		changed = reduce(b, "any", changed, seq(r)[1:], false)
+	}
 	return concat(b, 0, fill(b, true, dtype.Bool, []int{1}), changed)
 }
 
-func firstOfRuns(b *ir.Builder, v *ir.Value) *ir.Value {
-	return b.Op("take", v, positions(b, runStarts(b, v))[0])
+// uniqueValues gives the distinct elements of x in ascending order, or of each run of equal ones the first, and with all where each
+// element of x is among them and how often each occurs.
+func uniqueValues(b *ir.Builder, x *ir.Value, ordered, all bool) []*ir.Value {
+	shape := shapeOf(b, x)
+	n := product(shape)
+	x = reshape(b, x, []int{n})
+	if n == 0 {
+		return []*ir.Value{x, fill(b, 0, dtype.I64, shape), fill(b, 0, dtype.I64, []int{0})}
+	}
+	v, order := x, counting(b, n, dtype.I64)
+	if ordered {
+		v, order = sorted(b, x, 0)
+	}
+	starts := runStarts(b, v)
+	out := []*ir.Value{b.Op("take", v, positions(b, starts)[0])}
+	if !all {
+		return out
+	}
+	inverse, counts := groups(b, starts, order)
+	return append(out, reshape(b, inverse, shape), counts)
 }
 
-func unique2(b *ir.Builder, args []*ir.Value) []*ir.Value {
-	shape := shapeOf(b, args[0])
-	n := product(shape)
-	x := reshape(b, args[0], []int{n})
+// groups numbers runs: the run that each element, whose place before sorting is in order, lies in, and how long each run is.
+func groups(b *ir.Builder, starts, order *ir.Value) (inverse, counts *ir.Value) {
+	group := apply(b, "sub", b.Op("cumsum", cast(b, starts, dtype.I64), b.Int(0)), 1)
+	zeros := zerosLike(b, group)
+	inverse = b.Op("scatter", zeros, b.Int(0), order, group)
+	counts = b.Op("scatter_reduce", zeros, b.Int(0), group, onesLike(b, group), b.Str("add"), b.Bool(true))
+	return inverse, b.Op("take", counts, positions(b, apply(b, "gt", counts, 0))[0])
+}
+
+// uniqueSlices is uniqueValues for the slices of x along a dim, which are ordered by their elements, the first ones first.
+func uniqueSlices(b *ir.Builder, x *ir.Value, dimArg int, ordered bool) []*ir.Value {
+	shape := shapeOf(b, x)
+	dim := wrapDim(b, dimArg, len(shape))
+	if len(shape) == 0 {
+		return uniqueValues(b, x, ordered, true)
+	}
+	n := shape[dim]
 	if n == 0 {
 		none := fill(b, 0, dtype.I64, []int{0})
-		return []*ir.Value{x, fill(b, 0, dtype.I64, shape), none}
+		return []*ir.Value{x, none, none}
 	}
-	v, order := sorted(b, x, 0)
-	group := apply(b, "sub", b.Op("cumsum", cast(b, runStarts(b, v), dtype.I64), b.Int(0)), 1)
-	zeros := fill(b, 0, dtype.I64, []int{n})
-	inverse := reshape(b, b.Op("scatter", zeros, b.Int(0), order, group), shape)
-	counts := b.Op("scatter_reduce", zeros, b.Int(0), group, fillLike(b, 1, group), b.Str("add"), b.Bool(true))
-	counts = b.Op("take", counts, positions(b, apply(b, "gt", counts, 0))[0])
-	return []*ir.Value{firstOfRuns(b, v), inverse, counts}
+	if product(shape) == 0 {
+		b.Failf("unique: there are 0 sized dimensions in %v, and they aren't selected, so unique cannot be applied", shape)
+	}
+	m := product(shape) / n
+	rows := reshape(b, moveDim(b, x, dim, 0), []int{n, m})
+	order := counting(b, n, dtype.I64)
+	if ordered {
+		needFew(b, m, "elements of a slice")
+		// stable sorts by one element after the other, the first last
+		for j := m - 1; j >= 0; j-- {
+			key := b.Op("take", reshape(b, sliceDim(b, rows, 1, j, j+1, 1), []int{n}), order)
+			_, next := sorted(b, key, 0)
+			order = b.Op("take", order, next)
+		}
+		rows = call(b, "index_select", rows, b.Int(0), order)
+	}
+	starts := runStarts(b, rows)
+	inverse, counts := groups(b, starts, order)
+	chosen := b.Op("take", order, positions(b, starts)[0])
+	return []*ir.Value{call(b, "index_select", x, b.Int(dim), chosen), inverse, counts}
 }
 
 func differences() {
