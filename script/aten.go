@@ -38,6 +38,11 @@ func (l *lowering) namespace(path string, p Pos) value {
 	case "typing", "collections", "__future__", "torch.nn.modules":
 		return &torchV{path}
 	}
+	if c := prelude().classes[strings.TrimPrefix(base, "torch.nn.")]; c != nil && strings.HasPrefix(base, "torch.nn.") {
+		if d := c.method(name); d != nil && d.decorated("staticmethod") {
+			return &funcV{d, nil}
+		}
+	}
 	if strings.HasPrefix(path, "torch") {
 		if specialFunctions[path] != nil || len(functionOverloads(path)) > 0 {
 			return &torchV{path}

@@ -124,8 +124,8 @@ func builtinLen(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 	case *rangeV:
 		return scalarOf(l.op("range_len", x.start, x.stop, x.step))
 	case *module:
-		if elems, ok := x.iterate(); ok {
-			return l.scalar(int64(len(elems)))
+		if x.container() {
+			return l.scalar(int64(len(x.keys)))
 		}
 	case *scalarV:
 		if x.t.Kind == ir.KString {
@@ -396,7 +396,7 @@ func builtinList(l *lowering, args []value, _ []kwValue, e *callExpr) value {
 		}
 	case *zipV, *enumV:
 		c := &compExpr{node: node{e.pos}, target: &nameExpr{node{e.pos}, "$x"}, elem: &nameExpr{node{e.pos}, "$x"}, iter: e.args[0]}
-		return l.comprehension(c)
+		return l.comprehension(c, nil)
 	}
 	l.fail(e.pos, "list(): cannot make a list of a value of type '%s'", describe(args[0]))
 	return nil
@@ -449,7 +449,7 @@ func (l *lowering) dictOfPairs(pairs value, e *callExpr) value {
 		return nil
 	}
 	name := func(s string) expr { return &nameExpr{node{e.pos}, s} }
-	return l.comprehension(&compExpr{node: node{e.pos}, elem: name("$k"), value: name("$v"), target: &tupleExpr{node{e.pos}, []expr{name("$k"), name("$v")}}, iter: e.args[0]})
+	return l.comprehension(&compExpr{node: node{e.pos}, elem: name("$k"), value: name("$v"), target: &tupleExpr{node{e.pos}, []expr{name("$k"), name("$v")}}, iter: e.args[0]}, nil)
 }
 
 func builtinPrint(l *lowering, args []value, kws []kwValue, e *callExpr) value {

@@ -182,6 +182,9 @@ func (l *lowering) construct(c *classDef, args []value, kws []kwValue, p Pos) va
 
 // inline lowers a call of a function of the script in place.
 func (l *lowering) inline(def *funcDef, self *module, args []value, kws []kwValue, p Pos) value {
+	if def.decorated("staticmethod") {
+		self = nil
+	}
 	unused := l.checkDecorators(def)
 	f := &frame{parent: l.frame, def: def, self: self, vars: map[string]value{}, declared: map[string]ir.Type{}, gone: map[string]string{},
 		key: fmt.Sprintf("%s>%d:%d", l.frame.key, p.Line, p.Col), depth: l.frame.depth + 1}

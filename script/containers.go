@@ -111,8 +111,14 @@ func (l *lowering) addHolds(c *cell, holds []hold) {
 	l.cells[c] = s
 }
 
-// comprehension lowers [elem for target in iter if conds], or its dict form.
-func (l *lowering) comprehension(e *compExpr) value {
+// comprehension lowers [elem for target in iter if conds] and {elem: value …}; want is the type of list that is expected, or nil.
+func (l *lowering) comprehension(e *compExpr, want *ir.Type) value {
+	elem := func() value {
+		if want == nil {
+			return l.expr(e.elem)
+		}
+		return l.coerce(l.typed(e.elem, want.Elems[0]), want.Elems[0], e.elem.at(), "List element")
+	}
 	it := l.expr(e.iter)
 	saved := copyVars(l.frame.vars)
 	if e.value == nil && len(e.conds) == 0 {
@@ -123,16 +129,24 @@ func (l *lowering) comprehension(e *compExpr) value {
 			out := make([]value, len(elems))
 			for i, x := range elems {
 				l.assign(e.target, x)
-				out[i] = l.expr(e.elem)
+				out[i] = elem()
 			}
 			l.frame.vars = saved
 			l.at(e.pos)
+			if want != nil {
+				return l.freshList(*want, out)
+			}
 			return l.listOf(out, nil)
 		}
 	}
 	n, item := l.iterate(it, e.iter.at())
 	l.at(e.pos)
-	t := l.elementType(e, item)
+	var t ir.Type
+	if want != nil {
+		t = want.Elems[0]
+	} else {
+		t = l.elementType(e, item)
+	}
 	var acc *refV
 	if e.value == nil {
 		acc = l.freshList(ir.ListOf(t), nil)
@@ -148,7 +162,7 @@ func (l *lowering) comprehension(e *compExpr) value {
 		l.assign(e.target, item(i))
 		l.when(e.conds, func() {
 			if e.value == nil {
-				l.appendTo(acc, l.expr(e.elem), e.elem.at())
+				l.appendTo(acc, elem(), e.elem.at())
 				return
 			}
 			l.setKey(acc, l.expr(e.elem), l.expr(e.value), e.pos)

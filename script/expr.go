@@ -67,7 +67,7 @@ func (l *lowering) expr(e expr) value {
 	case *dictExpr:
 		return l.dictLiteral(e, nil)
 	case *compExpr:
-		return l.comprehension(e)
+		return l.comprehension(e, nil)
 	}
 	l.fail(e.at(), "this expression is not supported")
 	return nil

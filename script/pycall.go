@@ -142,6 +142,12 @@ func (fr *pyFrame) callName(name string, args []any, kws map[string]any, e *call
 		return fr.newContainer(name[len("torch.nn."):], args, p)
 	case "collections.OrderedDict", "dict":
 		return fr.newDict(args, kws, p)
+	case "torch.Tensor", "torch.FloatTensor":
+		if len(args) > 0 {
+			if _, isSize := args[0].(int64); isSize {
+				return fr.create("torch.empty", args, dt, p)
+			}
+		}
 	case "torch.zeros", "torch.ones", "torch.empty", "torch.randn", "torch.rand", "torch.full":
 		if w := fr.create(name, args, dt, p); w != nil {
 			return w

@@ -619,6 +619,10 @@ func (l *lowering) typed(e expr, t ir.Type) value {
 			}
 			return l.tuple(out)
 		}
+	case *compExpr:
+		if u.Kind == ir.KList && x.value == nil {
+			return l.comprehension(x, &u)
+		}
 	}
 	return l.expr(e)
 }
@@ -1036,6 +1040,13 @@ func (l *lowering) unrolled(it value, body []stmt) ([]value, bool) {
 	case *tupleV:
 		return it.elems, true
 	case *module:
+		if it.kind == "ParameterList" {
+			out := make([]value, len(it.weights))
+			for i, w := range it.weights {
+				out[i] = l.weightRef(w)
+			}
+			return out, true
+		}
 		return it.iterate()
 	case *enumV:
 		inner, ok := l.unrolled(it.x, body)
