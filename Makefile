@@ -3,8 +3,10 @@ export CGO_ENABLED = 0
 
 GO ?= go
 FUZZTIME ?= 20s
+PROGRAMS ?= 2000
+FIRST ?= 1000
 
-.PHONY: all build demo test race bench fuzz llvm graphviz fmt
+.PHONY: all build demo test race bench fuzz fuzz-programs llvm graphviz fmt
 
 all: build
 
@@ -41,6 +43,10 @@ bench: llvm
 ## fuzz: each native fuzz target for FUZZTIME
 fuzz:
 	@scripts/fuzz.sh $(FUZZTIME)
+
+## fuzz-programs: PROGRAMS random programs from seed FIRST on, each run in every way that there is and compared
+fuzz-programs: llvm
+	$(GO) test ./internal/progen -run TestPrograms -v -timeout 0 -programs $(PROGRAMS) -first $(FIRST)
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

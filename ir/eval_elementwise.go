@@ -57,7 +57,11 @@ func evalElementwise(n *Node, args []Datum) ([]Datum, error) {
 	ins := make([]*Array, len(args))
 	dts := make([]dtype.DType, len(args))
 	for i, a := range args {
-		ins[i] = a.(*Array)
+		x, ok := a.(*Array)
+		if !ok { // operands of type any are only known here
+			return nil, fmt.Errorf("operand %d is %s, want a tensor", i, TypeOf(a))
+		}
+		ins[i] = x
 		dts[i] = ins[i].DType
 		if !sameShape(ins[i].Shape, ins[0].Shape) {
 			return nil, fmt.Errorf("operand shapes %v and %v differ", ins[0].Shape, ins[i].Shape)

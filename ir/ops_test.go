@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -49,4 +50,14 @@ func TestEveryPrimitiveHasACase(t *testing.T) {
 			require.True(t, have[op.Name], "no case for %s", op.Name)
 		}
 	}
+}
+
+// Hand-written text may leave a type open, and then anything arrives.
+func TestElementwiseOpRefusesWhatIsNoTensor(t *testing.T) {
+	f, err := ParseFunc("func @f(%x: any) {\n  %1: tensor<?> = sin(%x)\n  return %1\n}\n")
+	require.NoError(t, err)
+
+	_, err = (&Evaluator{}).Run(context.Background(), f, int64(3))
+
+	require.ErrorContains(t, err, "operand 0 is int, want a tensor")
 }
