@@ -63,6 +63,7 @@ var inverses = map[string]func(l *lowering, base, v *ir.Value, args []*ir.Value)
 	"alias":         sameArgs("alias"),
 	"positive":      sameArgs("alias"),
 	"view":          shapeOfBase, "view_as": shapeOfBase, "reshape": shapeOfBase, "reshape_as": shapeOfBase, "flatten": shapeOfBase, "ravel": shapeOfBase,
+	"atleast_1d": shapeOfBase, "atleast_2d": shapeOfBase, "atleast_3d": shapeOfBase, "mH": sameArgs("mH"), "adjoint": sameArgs("adjoint"),
 	"unflatten": shapeOfBase, "squeeze": shapeOfBase, "squeeze.dim": shapeOfBase, "unsqueeze": shapeOfBase,
 	"view.dtype": func(l *lowering, base, v *ir.Value, _ []*ir.Value) *ir.Value {
 		return l.aten1("view.dtype", v, l.op("dtype_of", base))
