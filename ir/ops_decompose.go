@@ -405,12 +405,13 @@ func (b *Builder) overGaps(m, to *Value) *Value {
 	return b.Op("where", equal, zero, b.Op("div", m, b.Op("where", equal, b.fullLike(gap, 1), gap)))
 }
 
-// gradEigh is V·(diag(gL) + (Vᵀ·gV)/gaps)·Vᵀ.
+// gradEigh is V·(diag(gL) + sym((Vᵀ·gV)/gaps))·Vᵀ, sym(m) being (m+mᵀ)/2.
 func gradEigh(b *Builder, n *Node, ct []*Value) []*Value {
 	l, v := n.Results[0], n.Results[1]
 	inner := b.fullLike(v, 0)
 	if ct[1] != nil {
-		inner = b.overGaps(b.mm(b.swapLast(v), ct[1]), l)
+		m := b.overGaps(b.mm(b.swapLast(v), ct[1]), l)
+		inner = b.Op("mul", b.Op("add", m, b.swapLast(m)), b.fullLike(v, 0.5)) // x stays symmetric, whatever gV is
 	}
 	if ct[0] != nil {
 		inner = b.Op("add", inner, b.diagonalOf(ct[0], v))
