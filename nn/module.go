@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/gtc-project/gtc/internal/safetensors"
@@ -74,7 +76,29 @@ type Mode struct{ eval bool }
 func (m *Mode) setTraining(t bool) { m.eval = !t }
 
 // Training reports whether the layer is in training mode.
-func (m *Mode) Training() bool { return !m.eval }
+func (m *Mode) Training() bool {
+	if watching.Load() > 0 {
+		watchers.Range(func(_, seen any) bool { seen.(func(*Mode))(m); return true })
+	}
+	return !m.eval
+}
+
+var (
+	watchers sync.Map // of func(*Mode), by their own addresses
+	watching atomic.Int32
+)
+
+// WatchModes calls seen with every mode that is read by Training, in any goroutine, until stop is called. Package trace thus learns which modes a
+// program was made for.
+func WatchModes(seen func(*Mode)) (stop func()) {
+	key := new(int)
+	watchers.Store(key, seen)
+	watching.Add(1)
+	return func() {
+		watchers.Delete(key)
+		watching.Add(-1)
+	}
+}
 
 // Train puts a model and all its submodules into training mode.
 func Train(m any) { setMode(m, true) }

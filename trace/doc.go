@@ -14,6 +14,7 @@
 // differ from the sizes; it traces once at each new size before it relies on that. Trace does so for Options.Dynamic at several sizes at once. A Program whose function read
 // sizes refuses others.
 //
-// The values of captured tensors are read at each call of a Function, and in-place writes to them and to inputs are done at each call, as are random draws. Every trace is made
+// The values of captured tensors are read at each call of a Function, and in-place writes to them and to inputs are done at each call, as are random draws. The training modes that
+// modules read, whether or not Options.Model names them, are guards. Every trace is made
 // twice: two runs that differ depend on something of Go that is no tensor.
 package trace

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,13 +26,14 @@ const MaxVariants = 8
 // concurrent use where fn is, and it is differentiated like any other operation: its results have gradients with respect to the inputs and to the tensors
 // that fn captured. The values of captured tensors are those at the time of the call. GTC_DEBUG=guards prints why it traces.
 //
-// A program is for one signature: dtypes, ranks and sizes of the inputs, which of them share memory and which are differentiated, and the training mode of
-// Options.Model. The second size seen of a dimension makes it symbolic, where the function allows it.
+// A program is for one signature: dtypes, ranks and sizes of the inputs, which of them share memory and which are differentiated, and the training modes of
+// the modules that fn runs. The second size seen of a dimension makes it symbolic, where the function allows it.
 type Function struct {
 	fn   Func
 	opts Options
 
 	mu       sync.Mutex
+	modes    []*nn.Mode          // of modules: those that a trace read
 	variants map[string]*variant // by signature; several signatures may have the same
 	count    int
 }
@@ -66,13 +68,12 @@ func (f *Function) Call(ctx context.Context, inputs ...*tensor.Tensor) ([]*tenso
 	if scope.Tracer() != nil {
 		return call(f.fn, inputs)
 	}
-	sig, class := f.signature(inputs)
-	v, err := f.variant(sig, class, inputs)
-	if err != nil {
-		return nil, err
-	}
 	for {
 		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v, err := f.variant(inputs)
+		if err != nil {
 			return nil, err
 		}
 		if v.eager {
@@ -82,13 +83,13 @@ func (f *Function) Call(ctx context.Context, inputs ...*tensor.Tensor) ([]*tenso
 		if err == nil || ctx.Err() != nil {
 			return out, err
 		}
-		if v, err = f.extend(sig, v, inputs, err); err != nil {
+		if err := f.extend(v, inputs, err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// signature is what a program is made for, with and without the sizes.
+// signature is what a program is made for, with and without the sizes. The caller holds the lock.
 func (f *Function) signature(inputs []*tensor.Tensor) (sig, class string) {
 	var s, c strings.Builder
 	for i, x := range inputs {
@@ -109,6 +110,9 @@ func (f *Function) signature(inputs []*tensor.Tensor) (sig, class string) {
 	if f.opts.Model != nil {
 		fmt.Fprint(&c, nn.Modes(f.opts.Model))
 	}
+	for _, m := range f.modes {
+		fmt.Fprint(&c, " training=", m.Training())
+	}
 	return c.String() + s.String(), c.String()
 }
 
@@ -123,18 +127,38 @@ func (f *Function) explain(format string, args ...any) {
 	}
 }
 
-// variant is the program for a signature, traced on its first call.
-func (f *Function) variant(sig, class string, inputs []*tensor.Tensor) (*variant, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if v := f.variants[sig]; v != nil {
-		return v, nil
-	}
-	shapes := shapesOf(inputs)
+// record traces fn. Modes that no earlier trace read become part of signatures, which are others then: the programs so far are forgotten.
+func (f *Function) record(inputs []*tensor.Tensor) (*recorder, error) {
 	r, err := record(f.fn, f.opts, inputs)
 	if err != nil {
 		return nil, err
 	}
+	known := len(f.modes)
+	for _, m := range r.modes {
+		if !slices.Contains(f.modes, m) {
+			f.modes = append(f.modes, m)
+		}
+	}
+	if len(f.modes) > known {
+		f.variants, f.count = map[string]*variant{}, 0
+	}
+	return r, nil
+}
+
+// variant is the program for the signature of inputs, traced on its first call.
+func (f *Function) variant(inputs []*tensor.Tensor) (*variant, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sig, class := f.signature(inputs)
+	if v := f.variants[sig]; v != nil {
+		return v, nil
+	}
+	shapes := shapesOf(inputs)
+	r, err := f.record(inputs)
+	if err != nil {
+		return nil, err
+	}
+	sig, class = f.signature(inputs)
 	if v := f.generalise(class, r, shapes); v != nil {
 		f.variants[sig] = v
 		return v, nil
@@ -186,34 +210,36 @@ func (f *Function) generalise(class string, r *recorder, shapes [][]int) *varian
 }
 
 // extend traces the path of inputs for which the program failed; where the function itself fails on them too, that is the error.
-func (f *Function) extend(sig string, v *variant, inputs []*tensor.Tensor, cause error) (*variant, error) {
+func (f *Function) extend(v *variant, inputs []*tensor.Tensor, cause error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := f.variants[sig]; now != v {
-		return now, nil
+	sig, _ := f.signature(inputs)
+	if f.variants[sig] != v { // another goroutine was here
+		return nil
 	}
 	if len(v.runs[len(v.runs)-1].guards) == 0 {
-		return nil, cause
+		return cause
 	}
 	if len(v.runs) >= MaxPaths {
-		return nil, fmt.Errorf("%s: the traced function took %d different paths for values read into Go here; write the branch with trace.If, or return the value", v.runs[0].guards[0].pos, MaxPaths)
+		return fmt.Errorf("%s: the traced function took %d different paths for values read into Go here; write the branch with trace.If, or return the value", v.runs[0].guards[0].pos, MaxPaths)
 	}
 	f.explain("no path for these values: %v", cause)
-	r, err := record(f.fn, f.opts, inputs)
+	r, err := f.record(inputs)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, old := range v.runs {
 		if sameGuards(old.guards, r.guards) { // the failure is no guard's
-			return nil, cause
+			return cause
 		}
 	}
-	next := &variant{class: v.class, runs: append(v.runs[:len(v.runs):len(v.runs)], r), shapes: v.shapes}
+	sig, class := f.signature(inputs)
+	next := &variant{class: class, runs: append(v.runs[:len(v.runs):len(v.runs)], r), shapes: v.shapes}
 	if next.prog, err = program(f.opts, len(inputs), next.runs); err != nil {
-		return nil, err
+		return err
 	}
 	f.variants[sig] = next
-	return next, nil
+	return nil
 }
 
 func sameGuards(a, b []guard) bool {

@@ -70,6 +70,41 @@ func TestBatchNormIsTracedInTraining(t *testing.T) {
 	require.InDeltaSlice(t, floats(t, b.Forward(x)), floats(t, call(t, f, x)), 1e-6)
 }
 
+// The mode of a module is a guard wherever its Forward runs, and so is a mode that the function itself reads.
+func TestModesThatAreReadAreGuards(t *testing.T) {
+	drop := nn.NewDropout(0.5)
+	var own nn.Mode
+	count := 0
+	f := ones(func(x *tensor.Tensor) *tensor.Tensor {
+		count++
+		if pos, err := x.Sum().Gt(0).Bool(); err != nil || !pos {
+			return x.Neg()
+		}
+		y := drop.Forward(x)
+		if own.Training() {
+			return y.Add(100)
+		}
+		return y
+	})
+	x := vec(t, 1, 2, 3, 4)
+	require.Equal(t, []float64{1}, floats(t, call(t, f, vec(t, -1))), "a path that reads no mode")
+	y := floats(t, call(t, f, x))
+	for i, v := range floats(t, x) {
+		require.Contains(t, []float64{100, 100 + 2*v}, y[i])
+	}
+	nn.Eval(drop)
+	require.Equal(t, []float64{101, 102, 103, 104}, floats(t, call(t, f, x)))
+	nn.Eval(&struct{ M *nn.Mode }{&own})
+	require.Equal(t, []float64{1, 2, 3, 4}, floats(t, call(t, f, x)))
+	require.Equal(t, []float64{1}, floats(t, call(t, f, vec(t, -1))))
+	traces := count
+	for range 2 {
+		require.Equal(t, []float64{1, 2, 3, 4}, floats(t, call(t, f, x)))
+		require.Equal(t, []float64{1}, floats(t, call(t, f, vec(t, -1))))
+	}
+	require.Equal(t, traces, count, "nothing is new")
+}
+
 // Random numbers are drawn at each call, from the generator that the eager function draws from.
 func TestRandomNumbersAreDrawnAtEachCall(t *testing.T) {
 	fn := func(x *tensor.Tensor) *tensor.Tensor {

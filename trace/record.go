@@ -8,6 +8,7 @@ import (
 
 	"github.com/gtc-project/gtc/aten"
 	"github.com/gtc-project/gtc/ir"
+	"github.com/gtc-project/gtc/nn"
 	"github.com/gtc-project/gtc/tensor"
 )
 
@@ -28,6 +29,7 @@ type recorder struct {
 	peek   bool
 	writes int                  // in-place writes so far
 	sized  bool                 // sizes became numbers of the program: read into Go, or part of where a view lies
+	modes  []*nn.Mode           // of modules, which the function read
 	names  map[*ir.Array]string // of weights that may be captured
 	keep   []*ir.Array          // in order of appearance; kept alive, so that their addresses stay unique
 

@@ -283,7 +283,16 @@ func runOnce(fn Func, opts Options, inputs []*tensor.Tensor) (*recorder, error) 
 		r.set(x.Array(), r.b.Func.Param(names[i], x.Array().Type()))
 	}
 	r.inputs = args
+	var mu sync.Mutex
+	stop := nn.WatchModes(func(m *nn.Mode) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(r.modes, m) {
+			r.modes = append(r.modes, m)
+		}
+	})
 	outs, err := call(fn, append([]*tensor.Tensor{}, args...))
+	stop()
 	r.finish(outs, err == nil)
 	must(scope.Generator().With(func(g *ir.RNG) error { *g = rng; return nil }))
 	if err == nil {
