@@ -282,8 +282,14 @@ func (p *Program) apply(ctx context.Context, e *runtime.Engine, inputs []*tensor
 		if err := t.CopyFrom(outs[n+i]).Err(); err != nil {
 			return nil, err
 		}
+		if !p.grads[i] { // nobody reads it any more: its memory is used again at once
+			ir.Release(outs[n+i].Array())
+		}
 	}
 	for i, a := range p.aliases {
+		if a.dup >= 0 || a.param != "" {
+			ir.Release(outs[i].Array())
+		}
 		switch {
 		case a.dup >= 0:
 			outs[i] = outs[a.dup]
@@ -417,6 +423,7 @@ func (c *compiled) run(ctx context.Context, e *runtime.Engine, rng ir.RNG, ts []
 		for _, t := range ts {
 			if memory(t.Array()) == memory(a) && memory(a) != nil {
 				a = a.Copy()
+				ir.Release(d)
 			}
 		}
 		outs[i] = tensor.FromArray(a)

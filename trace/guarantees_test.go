@@ -45,6 +45,25 @@ func TestStateIsReadAndWrittenAtEachCall(t *testing.T) {
 	}
 	require.Equal(t, []float64{32}, floats(t, x))
 
+	big := tensor.Ones(tensor.F32, 5000) // the memory of what is copied to inputs is used again, that of results is not
+	bump := trace.New(func(a ...*tensor.Tensor) ([]*tensor.Tensor, error) {
+		old := a[0].Mul(1)
+		a[0].Add_(1)
+		return trace.Results(old, a[0], old, a[0].Mul(2))
+	}, trace.Options{})
+	var kept [][]*tensor.Tensor
+	for range 4 {
+		out, err := bump.Call(context.Background(), big)
+		require.NoError(t, err)
+		kept = append(kept, out)
+	}
+	for i, out := range kept {
+		for k, want := range []float64{float64(i + 1), 5, float64(i + 1), float64(2*i + 4)} {
+			v := floats(t, out[k])
+			require.Equal(t, []float64{want, want}, []float64{v[0], v[4999]}, "call %d, result %d", i, k)
+		}
+	}
+
 	count := vec(t, 0)
 	counting := ones(func(x *tensor.Tensor) *tensor.Tensor { count.With(x.Scope()).Add_(1); return x.Mul(count) })
 	for _, want := range []float64{1, 2, 3} {
