@@ -106,6 +106,10 @@ func readWeights(path string, file Arrays, specs []WeightSpec) ([]Weight, error)
 			problems = append(problems, "missing: "+s.Name)
 			continue
 		}
+		if err := checkShape(file, name, s); err != nil { // before anything large is read
+			problems = append(problems, s.Name+": "+err.Error())
+			continue
+		}
 		a, err := file.Read(name)
 		if err != nil {
 			return nil, err
@@ -129,6 +133,26 @@ func readWeights(path string, file Arrays, specs []WeightSpec) ([]Weight, error)
 		return nil, fmt.Errorf("%s: the weights do not fit the module:\n  %s", path, strings.Join(problems, "\n  "))
 	}
 	return out, nil
+}
+
+// checkShape compares the shape of an entry with the module's where the file tells it without reading the entry.
+func checkShape(file Arrays, name string, s WeightSpec) error {
+	shape, ok := s.Shape, true
+	switch f := file.(type) {
+	case *pth.File:
+		shape, ok = f.Shape(name)
+	case *npz.File:
+		_, sh, err := f.Info(name)
+		shape, ok = sh, err == nil
+	case *safetensors.File:
+		var t safetensors.Tensor
+		t, ok = f.Info(name)
+		shape = t.Shape
+	}
+	if ok && !slices.Equal(shape, s.Shape) {
+		return fmt.Errorf("the shape is %v, the module's is %v", shape, s.Shape)
+	}
+	return nil
 }
 
 // fit converts an array between floating-point types, as loading a state dict in PyTorch does, and checks the rest.

@@ -210,6 +210,15 @@ func (p *File) Close() error { return p.file.Close() }
 // Names lists the tensors in file order. The caller must not change it.
 func (p *File) Names() []string { return p.names }
 
+// Shape is the shape of a tensor, without reading it; ok is false where there is none of that name.
+func (p *File) Shape(name string) (shape []int, ok bool) {
+	t := p.tensors[name]
+	if t == nil {
+		return nil, false
+	}
+	return t.shape, true
+}
+
 // Read reads one tensor.
 func (p *File) Read(name string) (*ir.Array, error) {
 	t := p.tensors[name]
@@ -237,6 +246,9 @@ func (p *File) read(t *tensor) (*ir.Array, error) {
 	}
 	size := t.dtype.Size()
 	elems := int(m.UncompressedSize64) / size
+	if t.offset >= elems {
+		return nil, errors.New("the tensor reaches beyond its storage")
+	}
 	last := t.offset // of the elements that the tensor reaches
 	for i, s := range t.shape {
 		if t.strides[i] > 0 && s-1 > (elems-1)/t.strides[i] {
@@ -250,10 +262,10 @@ func (p *File) read(t *tensor) (*ir.Array, error) {
 	if n > elems {
 		return nil, errors.New("the tensor is an expanded one, which repeats elements of its storage; save a clone of it")
 	}
-	data, err := safezip.ReadAll(m, int64(m.UncompressedSize64))
+	span := last + 1 - t.offset // of the storage; other tensors may share the rest
+	data, err := safezip.ReadRange(m, int64(t.offset*size), int64(span*size))
 	if err != nil {
 		return nil, err
 	}
-	whole := raw.Array(t.dtype, []int{elems}, data[:elems*size])
-	return whole.View(t.shape, t.strides, t.offset).Contiguous(), nil
+	return raw.Array(t.dtype, []int{span}, data).View(t.shape, t.strides, 0).Contiguous(), nil
 }

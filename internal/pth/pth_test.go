@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,9 +63,25 @@ func TestHandMadeArchive(t *testing.T) {
 	f, err := Open(write(t, entry("FloatStorage", 0, 2, 1)))
 	require.NoError(t, err)
 	defer f.Close()
+	shape, ok := f.Shape("a")
+	require.True(t, ok)
+	require.Equal(t, []int{2}, shape)
+	_, ok = f.Shape("b")
+	require.False(t, ok)
 	a, err := f.Read("a")
 	require.NoError(t, err)
 	require.Equal(t, "f32[2]{1.0,2.0}", a.String())
+}
+
+// TestHugeOffset: an offset so large that adding the tensor's reach overflows.
+func TestHugeOffset(t *testing.T) {
+	small := "K\x00K\x02\x85K\x01\x85"
+	huge := "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\x02\x85K\x01\x85"
+	f, err := Open(write(t, strings.Replace(entry("FloatStorage", 0, 2, 1), small, huge, 1)))
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.Read("a")
+	require.ErrorContains(t, err, "reaches beyond its storage")
 }
 
 // TestRefused: what is no state dict, and what would run code, is named; tensors stay within their storage.

@@ -137,13 +137,26 @@ func ReadAll(f *zip.File, limit int64) ([]byte, error) {
 	if f.UncompressedSize64 > uint64(limit) {
 		return nil, fmt.Errorf("member %s has %d bytes, more than the %d allowed", quote(f.Name), f.UncompressedSize64, limit)
 	}
+	return ReadRange(f, 0, int64(f.UncompressedSize64))
+}
+
+// ReadRange reads n bytes of a member from the given offset on, which must lie within its declared size. It runs through the whole
+// member to verify its length and checksum, but keeps no more than the n bytes.
+func ReadRange(f *zip.File, offset, n int64) ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, fmt.Errorf("member %s: %w", quote(f.Name), err)
 	}
 	defer r.Close()
-	data := make([]byte, f.UncompressedSize64)
-	if _, err := io.ReadFull(r, data); err != nil {
+	data := make([]byte, n)
+	_, err = io.CopyN(io.Discard, r, offset)
+	if err == nil {
+		_, err = io.ReadFull(r, data)
+	}
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r, int64(f.UncompressedSize64)-offset-n)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("member %s: %w", quote(f.Name), Damaged(err))
 	}
 	if err := AtEnd(r); err != nil {
