@@ -62,6 +62,9 @@ func (s *Scope) Tracer() Tracer {
 	return s.tracer
 }
 
+// Grads reports whether gradients are recorded.
+func (s *Scope) Grads() bool { return !s.off() }
+
 // off reports whether gradients are not recorded.
 func (s *Scope) off() bool { return s != nil && s.noGrad }
 

@@ -200,7 +200,7 @@ var errInBlock = errors.New("a value is read into Go, or a tensor written in pla
 
 func (r *recorder) blockValues(blk *ir.Block, f func() ([]*ir.Value, error)) ([]*ir.Value, error) {
 	outer, guards := r.b.Block, len(r.guards)
-	vals, calls := maps.Clone(r.vals), maps.Clone(r.calls)
+	vals, calls, constants := maps.Clone(r.vals), maps.Clone(r.calls), maps.Clone(r.constants)
 	writes := r.writes
 	r.b.Block = blk
 	vs, err := f()
@@ -212,7 +212,7 @@ func (r *recorder) blockValues(blk *ir.Block, f func() ([]*ir.Value, error)) ([]
 			vals[a] = v // captured inside: still known outside
 		}
 	}
-	r.b.Block, r.vals, r.calls = outer, vals, calls
+	r.b.Block, r.vals, r.calls, r.constants = outer, vals, calls, constants
 	if err == nil && (len(r.guards) != guards || r.writes != writes) {
 		err = fmt.Errorf("%s: %w", callerPos(), errInBlock)
 	}
@@ -230,11 +230,11 @@ func (r *recorder) isParam(v *ir.Value) bool {
 
 // silently runs f without recording what it does.
 func (r *recorder) silently(f func() error) error {
-	outer, vals, calls := r.b.Block, maps.Clone(r.vals), maps.Clone(r.calls)
+	outer, vals, calls, constants := r.b.Block, maps.Clone(r.vals), maps.Clone(r.calls), maps.Clone(r.constants)
 	caps, params, names := r.caps, r.b.Func.Body.Params, r.b.Func.ParamNames
 	r.b.Block = &ir.Block{}
 	err := f()
-	r.b.Block, r.vals, r.calls, r.caps = outer, vals, calls, caps
+	r.b.Block, r.vals, r.calls, r.constants, r.caps = outer, vals, calls, constants, caps
 	r.b.Func.Body.Params, r.b.Func.ParamNames = params, names
 	return err
 }

@@ -12,7 +12,9 @@
 //
 // Sizes that Go code reads are numbers of the trace. At the second size of a dimension a Function compares both traces and computes the numbers in which they
 // differ from the sizes; it traces once at each new size before it relies on that. Trace does so for Options.Dynamic at several sizes at once. A Program whose function read
-// sizes refuses others.
+// sizes refuses others. Where the function does something else at size 0, as writes in place and loops do, the program refuses that.
+//
+// What is computed in a scope without gradients is a constant of the program's gradient.
 //
 // The values of captured tensors are read at each call of a Function, and in-place writes to them and to inputs are done at each call, as are random draws. The training modes that
 // modules read, whether or not Options.Model names them, are guards. Every trace is made

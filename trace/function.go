@@ -192,7 +192,7 @@ func (f *Function) generalise(class string, r *recorder, shapes [][]int) *varian
 		}
 		seen[v] = true
 		runs, all := append(v.runs[:len(v.runs):len(v.runs)], r), append(v.shapes[:len(v.shapes):len(v.shapes)], shapes)
-		prog, err := symbolic(f.opts, runs, all, differing(all))
+		prog, err := symbolic(f.opts, runs, all, differing(all), false)
 		if err != nil {
 			f.explain("sizes %v: not the program for %v, as %v", shapes, v.shapes[0], err)
 			continue
@@ -298,6 +298,8 @@ func (p *Program) apply(ctx context.Context, e *runtime.Engine, inputs []*tensor
 		case a.param != "":
 			// the trace's copies of the inputs have their memory layouts
 			outs[i] = params[index[a.param]].StorageView(a.view.Shape, a.view.Strides, a.view.Offset)
+		case a.fixed:
+			outs[i] = outs[i].Detach()
 		}
 	}
 	return outs[:n], nil

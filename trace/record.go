@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gtc-project/gtc/aten"
@@ -24,14 +25,17 @@ type recorder struct {
 	inputs []*tensor.Tensor   // the clones that the function runs on
 	caps   []*capture
 	guards []guard
-	keys   map[int64]*ir.Value       // the keys of random operations
-	calls  map[*tensor.Recorded]bool // made outside, and recorded since
-	peek   bool
-	writes int                  // in-place writes so far
-	sized  bool                 // sizes became numbers of the program: read into Go, or part of where a view lies
-	modes  []*nn.Mode           // of modules, which the function read
-	names  map[*ir.Array]string // of weights that may be captured
-	keep   []*ir.Array          // in order of appearance; kept alive, so that their addresses stay unique
+
+	constants map[*ir.Value]*ir.Value   // without gradients, by the values that have them
+	keys      map[int64]*ir.Value       // the keys of random operations
+	calls     map[*tensor.Recorded]bool // made outside, and recorded since
+	peek      bool
+	writes    int                  // in-place writes so far
+	sized     bool                 // sizes became numbers of the program: read into Go, or part of where a view lies
+	noGrad    bool                 // the operation that is being recorded has no gradients
+	modes     []*nn.Mode           // of modules, which the function read
+	names     map[*ir.Array]string // of weights that may be captured
+	keep      []*ir.Array          // in order of appearance; kept alive, so that their addresses stay unique
 
 	outs    []*ir.Value       // the results
 	aliases []alias           // of the results
@@ -75,7 +79,8 @@ type alias struct {
 	param string // identity; empty for none
 	same  bool   // the very view that the parameter is
 	view  *ir.Array
-	dup   int // the number of an earlier result, or -1
+	dup   int  // the number of an earlier result, or -1
+	fixed bool // computed without gradients
 }
 
 // update is the value that an input or capture has when the function ends.
@@ -86,7 +91,7 @@ type update struct {
 
 func newRecorder(name string) *recorder {
 	return &recorder{name: name, b: ir.NewBuilder(ir.NewFunc(name)), start: tensor.Clock(), vals: map[*ir.Array]val{}, stores: map[*byte]*written{}, names: map[*ir.Array]string{},
-		keys: map[int64]*ir.Value{}, calls: map[*tensor.Recorded]bool{}, updates: map[string]update{}}
+		constants: map[*ir.Value]*ir.Value{}, keys: map[int64]*ir.Value{}, calls: map[*tensor.Recorded]bool{}, updates: map[string]update{}}
 }
 
 func (r *recorder) String() string { return r.name }
@@ -113,6 +118,7 @@ func (r *recorder) Record(op tensor.Op, args, results []any) error {
 	r.b.Pos = callerPos()
 	operands := make([]*ir.Value, len(args))
 	key := keyOf(op)
+	r.noGrad = !grads(results)
 	for i, a := range args {
 		if i == key {
 			operands[i] = r.key(a)
@@ -136,8 +142,40 @@ func (r *recorder) Record(op tensor.Op, args, results []any) error {
 	}
 	for i, res := range results {
 		r.bind(res, out[i])
+		if r.noGrad {
+			r.constants[out[i]] = out[i]
+		}
 	}
 	return nil
+}
+
+// grads reports that results belong to a scope in which gradients are recorded.
+func grads(results []any) bool {
+	for _, res := range results {
+		switch res := res.(type) {
+		case *tensor.Tensor:
+			return res.Scope().Grads()
+		case []any:
+			if !grads(res) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// constant is v, the value of t, as operand of an operation that records no gradients.
+func (r *recorder) constant(t *tensor.Tensor, v *ir.Value) *ir.Value {
+	captured := slices.ContainsFunc(r.caps, func(c *capture) bool { return c.param == v && !c.made && t.DType().IsFloat() })
+	if !t.NeedsGrad() && !captured { // what is captured may be differentiated later
+		return v
+	}
+	d := r.constants[v]
+	if d == nil {
+		d = r.b.Op("detach", v)
+		r.constants[v], r.constants[d] = d, d
+	}
+	return d
 }
 
 // keyOf is the index of the hidden key among the operands of a random function or its gradients; -1 for others.
@@ -213,6 +251,9 @@ func memory(a *ir.Array) *byte {
 func (r *recorder) operand(a any) (*ir.Value, error) {
 	switch a := a.(type) {
 	case *tensor.Tensor:
+		if r.noGrad {
+			return r.constant(a, r.tensor(a)), nil
+		}
 		return r.tensor(a), nil
 	case []any:
 		elems := make([]*ir.Value, len(a))

@@ -49,8 +49,8 @@ func differing(shapes [][][]int) []symbolSize {
 	return out
 }
 
-// symbolic makes one program of runs on inputs of different sizes.
-func symbolic(opts Options, runs []*recorder, shapes [][][]int, sizes []symbolSize) (*Program, error) {
+// symbolic makes one program of runs on inputs of different sizes; nonzero has it refuse the size 0.
+func symbolic(opts Options, runs []*recorder, shapes [][][]int, sizes []symbolSize, nonzero bool) (*Program, error) {
 	p, paths, err := prepare(opts, len(shapes[0]), runs)
 	if err != nil {
 		return nil, err
@@ -84,6 +84,9 @@ func symbolic(opts Options, runs []*recorder, shapes [][][]int, sizes []symbolSi
 			v.at = append(v.at, shape[at.Input][at.Dim])
 		}
 		z.vars = append(z.vars, v)
+		if nonzero {
+			z.b.Emit("assert", z.b.Op("py_ne", v.value, z.b.Int(0)), z.b.Str(fmt.Sprintf("dimension %d of %s must not be 0: the traced function does something else there", at.Dim, p.Inputs[at.Input])))
+		}
 		for _, other := range s.places[1:] {
 			same := z.b.Op("py_eq", v.value, z.b.Op("size", f.Body.Params[other.Input], z.b.Int(other.Dim)))
 			z.b.Emit("assert", same, z.b.Str(fmt.Sprintf("dimension %d of %s must have the size of dimension %d of %s: the program was traced so", other.Dim, p.Inputs[other.Input], at.Dim, p.Inputs[at.Input])))
@@ -479,7 +482,18 @@ func traceDynamic(fn Func, opts Options, inputs []*tensor.Tensor) (*Program, err
 			return nil, fmt.Errorf("the size %s cannot be symbolic, since the function works for too few sizes besides %d: %w", s.name, n, refused)
 		}
 	}
-	p, err := symbolic(opts, runs, shapes, sizes)
+	p, err := symbolic(opts, runs, shapes, sizes, false)
+	if err != nil { // with nothing in them, tensors have no memory that writes are seen in, and loops no first step
+		runs, shapes = slices.Clone(runs), slices.Clone(shapes)
+		for i := len(runs) - 1; i > 0; i-- {
+			if slices.ContainsFunc(shapes[i], func(s []int) bool { return slices.Contains(s, 0) }) {
+				runs, shapes = slices.Delete(runs, i, i+1), slices.Delete(shapes, i, i+1)
+			}
+		}
+		if q, without := symbolic(opts, runs, shapes, sizes, true); without == nil {
+			p, err = q, nil
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("trace with symbolic sizes: %w", err)
 	}
@@ -539,7 +553,7 @@ func resized(inputs []*tensor.Tensor, s symbolSize, n int) []*tensor.Tensor {
 		if inputs[p.Input].NeedsGrad() {
 			x = x.Detach().RequiresGrad()
 		}
-		out[p.Input] = x
+		out[p.Input] = x.With(inputs[p.Input].Scope())
 	}
 	return out
 }

@@ -182,8 +182,9 @@ func commonAliases(runs []*recorder) []alias {
 	for _, r := range runs[1:] {
 		for i, a := range r.aliases {
 			if a.param != out[i].param || a.same != out[i].same || a.dup != out[i].dup || a.view != nil && out[i].view != nil && geometry(a.view) != geometry(out[i].view) {
-				out[i] = alias{dup: -1}
+				out[i] = alias{dup: -1, fixed: out[i].fixed}
 			}
+			out[i].fixed = out[i].fixed && a.fixed
 		}
 	}
 	return out
@@ -419,7 +420,7 @@ func (r *recorder) aliasesOf(outs []*tensor.Tensor) []alias {
 	out := make([]alias, len(outs))
 	for i, o := range outs {
 		a := o.Array()
-		out[i] = alias{dup: -1}
+		out[i] = alias{dup: -1, fixed: r.constants[r.outs[i]] == r.outs[i]}
 		for k := range i {
 			if outs[k].Array() == a {
 				out[i].dup = k
