@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"strings"
 )
 
 // Evaluator is the reference evaluator: plain Go, any platform, the oracle for everything that compiles. It runs any function,
@@ -265,7 +267,26 @@ func (fr *frame) node(n *Node) ([]Datum, error) {
 }
 
 // EvalNode is the reference evaluation of a single node that is neither control flow nor to be expanded.
-func (ev *Evaluator) EvalNode(ctx context.Context, n *Node, args []Datum) ([]Datum, error) {
+func (ev *Evaluator) EvalNode(ctx context.Context, n *Node, args []Datum) (out []Datum, err error) {
+	if err := checkOpen(n, args); err != nil {
+		return nil, err
+	}
+	defer func() { // host ops take operands apart without asking, as type rules say little of lists and numbers
+		switch e := recover().(type) {
+		case nil:
+		case operandError:
+			err = e
+		case *runtime.TypeAssertionError:
+			err = wrongKind(n, args)
+		case runtime.Error:
+			if !strings.Contains(e.Error(), "unhashable") { // a key of a dict
+				panic(e)
+			}
+			err = wrongKind(n, args)
+		default:
+			panic(e)
+		}
+	}()
 	switch {
 	case n.Op == OpGrad:
 		return nil, errors.New("torch.autograd.grad was not expanded: the outputs do not depend on the inputs within one block")
@@ -273,6 +294,45 @@ func (ev *Evaluator) EvalNode(ctx context.Context, n *Node, args []Datum) ([]Dat
 		return evalElementwise(n, args)
 	}
 	return n.Op.Eval(&EvalCall{Node: n, Args: args, Env: ev, Ctx: ctx})
+}
+
+// checkOpen puts what arrived for operands of open types, any and tensors of unknown dtype or rank, to the op's type rule: only here are their types known.
+// Operands of other types were checked when the function was verified. Host ops check their operands themselves: a list that happens to hold ints may take
+// something else.
+func checkOpen(n *Node, args []Datum) error {
+	open := false
+	for _, a := range n.Args {
+		open = open || isOpen(a.Type)
+	}
+	if !open || n.Op.Class == Host || n.Op.Infer == nil {
+		return nil
+	}
+	types := make([]Type, len(args))
+	vals := append([]*Value{}, n.Args...)
+	for i, d := range args {
+		types[i] = n.Args[i].Type
+		if isOpen(types[i]) {
+			types[i] = TypeOf(d)
+			vals[i] = &Value{Type: types[i], Def: &Node{Op: OpConst, Attrs: Attrs{Value: d}}}
+		}
+	}
+	_, err := n.Op.Infer(&Call{Op: n.Op, Args: types, Vals: vals, Attrs: n.Attrs})
+	return err
+}
+
+func isOpen(t Type) bool {
+	return t.Kind == KAny || t.Kind == KTensor && (t.DType == 0 || !t.Ranked) || t.Kind == KList && t.Elems[0].Kind == KAny
+}
+
+// operandError is what an operand accessor of EvalCall panics with.
+type operandError struct{ error }
+
+func wrongKind(n *Node, args []Datum) error {
+	types := make([]string, len(args))
+	for i, a := range args {
+		types[i] = TypeOf(a).String()
+	}
+	return fmt.Errorf("it cannot take operands of types (%s); it takes (%s)", strings.Join(types, ", "), strings.Join(n.Op.Params, ", "))
 }
 
 func (fr *frame) kernel(n *Node, args []Datum) ([]Datum, bool, error) {

@@ -93,7 +93,7 @@ func (c *Call) ConstInts(i int) (v []int, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// EvalCall is what a reference evaluation sees.
+// EvalCall is what a reference evaluation sees. Its accessors panic on an operand of another kind; EvalNode makes an error of that.
 type EvalCall struct {
 	Node *Node
 	Args []Datum
@@ -114,7 +114,7 @@ func (c *EvalCall) Bool(i int) bool { return c.Args[i].(bool) }
 func (c *EvalCall) Ints(i int) []int {
 	v, err := AsInts(c.Args[i])
 	if err != nil {
-		panic("BUG: " + c.Node.Op.Name + ": " + err.Error())
+		panic(operandError{err})
 	}
 	return v
 }

@@ -63,12 +63,18 @@ func (t Type) vector() Type {
 
 func inferQR(c *Call) ([]Type, error) {
 	x, err := c.tallArg()
-	return []Type{x, x.square()}, err
+	if err != nil {
+		return nil, err
+	}
+	return []Type{x, x.square()}, nil
 }
 
 func inferSVD(c *Call) ([]Type, error) {
 	x, err := c.tallArg()
-	return []Type{x, x.vector(), x.square()}, err
+	if err != nil {
+		return nil, err
+	}
+	return []Type{x, x.vector(), x.square()}, nil
 }
 
 func inferEigh(c *Call) ([]Type, error) {
@@ -76,7 +82,10 @@ func inferEigh(c *Call) ([]Type, error) {
 		return nil, err
 	}
 	x, err := c.matrixArg(0, true)
-	return []Type{x.vector(), x}, err
+	if err != nil {
+		return nil, err
+	}
+	return []Type{x.vector(), x}, nil
 }
 
 // packedAll makes several result arrays.

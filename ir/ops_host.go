@@ -640,7 +640,7 @@ func initContainers() {
 	})
 	host("list_onehot", "n i v", "A list of n Nones but for v at index i.", func(c *Call) ([]Type, error) { return t1(ListOf(OptionalOf(c.Args[2]))) },
 		func(c *EvalCall) (Datum, error) {
-			elems := make([]Datum, c.Int(0))
+			elems := make([]Datum, max(c.Int(0), 0))
 			i, err := listIndex(c.Int(1), len(elems))
 			if err != nil {
 				return nil, err

@@ -18,6 +18,9 @@ var (
 		Class: Host, NoGrad: true, Infer: is(BoolT),
 		Eval: func(c *EvalCall) ([]Datum, error) {
 			shape := c.Ints(0)
+			if err := oneStrideEach(shape, c.Ints(1)); err != nil {
+				return nil, err
+			}
 			return one(torchViewStrides(shape, c.Ints(1), fillShape(shape, c.Ints(2))) != nil)
 		},
 	})
@@ -26,6 +29,9 @@ var (
 		Class: Host, NoGrad: true, Infer: is(IntList),
 		Eval: func(c *EvalCall) ([]Datum, error) {
 			shape, strides, to := c.Ints(0), c.Ints(1), c.Ints(2)
+			if err := oneStrideEach(shape, strides); err != nil {
+				return nil, err
+			}
 			out := make([]int, len(to))
 			for i, off := 0, len(to)-len(shape); i < len(shape) && off >= 0; i++ {
 				if shape[i] == to[off+i] {
@@ -40,6 +46,9 @@ var (
 		Class: Host, Effect: MayFail, NoGrad: true, Infer: is(IntList),
 		Eval: func(c *EvalCall) ([]Datum, error) {
 			shape := c.Ints(0)
+			if err := oneStrideEach(shape, c.Ints(1)); err != nil {
+				return nil, err
+			}
 			view := fillShape(shape, c.Ints(2))
 			s := torchViewStrides(shape, c.Ints(1), view)
 			if s == nil {
@@ -131,6 +140,13 @@ func fillShape(shape, view []int) []int {
 		out[at] = n / known
 	}
 	return out
+}
+
+func oneStrideEach(shape, strides []int) error {
+	if len(shape) != len(strides) {
+		return fmt.Errorf("expected one stride for each size, got sizes %v and strides %v", shape, strides)
+	}
+	return nil
 }
 
 // torchViewStrides are the strides of a view of other sizes, nil where memory would have to be copied: every run of old dims that lies
