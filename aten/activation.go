@@ -75,7 +75,10 @@ func init() {
 		return e.Op("mul", x, e.Op("tanh", e.softplus(x, 1, 20)))
 	}))
 	act(NN, "hardsigmoid(Tensor input, bool inplace=False) -> Tensor", floating("hardsigmoid", func(e em, x *ir.Value, a []*ir.Value) *ir.Value {
-		return e.divF(e.hardtanh(e.addF(x, 3), 0, 6), 6)
+		// NaN stays, without a gradient
+		inside := e.and(e.gt(x, e.Float(-3)), e.lt(x, e.Float(3)))
+		y := e.divF(e.hardtanh(e.addF(x, 3), 0, 6), 6)
+		return e.where(inside, y, e.detach(y))
 	}))
 	act(NN, "hardswish(Tensor input, bool inplace=False) -> Tensor", floating("hardswish", func(e em, x *ir.Value, a []*ir.Value) *ir.Value {
 		return e.hardswish(x)
@@ -168,21 +171,23 @@ func (e em) rrelu(x, lower, upper, training, key *ir.Value) *ir.Value {
 		return e.leaky(x, e.Float((lo+hi)/2))
 	}
 	u := e.Op("uniform", e.Ints(e.NeedShape(x)...), key, e.DType(e.NeedDType(x)))
-	return e.where(e.gt(x, e.Int(0)), x, e.mul(x, e.addF(e.mulF(u, hi-lo), lo)))
+	return e.where(e.le(x, e.Int(0)), e.mul(x, e.addF(e.mulF(u, hi-lo), lo)), x)
 }
 
-// elu is scale*x for positive x and scale*alpha*(exp(x*in)-1) otherwise.
+// elu is scale*alpha*(exp(x*in)-1) where x <= 0 and scale*x otherwise, NaN included. At 0 the slope is that of the left side, but
+// the second derivative is 0.
 func (e em) elu(x *ir.Value, alpha, scale, in float64) *ir.Value {
-	positive := e.gt(x, e.Float(0))
-	t := e.where(positive, e.Float(0), x)
+	low := e.le(x, e.Float(0))
+	t := e.where(e.lt(x, e.Float(0)), x, e.Float(0))
 	if in != 1 {
 		t = e.mulF(t, in)
 	}
 	negative := e.mulF(e.Op("expm1", t), alpha*scale)
+	zero := e.mulF(x, alpha*scale*in)
 	if scale != 1 {
 		x = e.mulF(x, scale)
 	}
-	return e.where(positive, x, negative)
+	return e.where(low, e.where(e.eq(x, e.Float(0)), zero, negative), x)
 }
 
 func (e em) gelu(x *ir.Value, approximate string) *ir.Value {
@@ -222,9 +227,11 @@ func (e em) softplus(x *ir.Value, beta, threshold float64) *ir.Value {
 	return e.where(linear, x, soft)
 }
 
-// logSigmoid is min(x, 0) - log(1+exp(-|x|)).
+// logSigmoid is min(x, 0) - log(1+exp(-|x|)), chosen by the sign so that every derivative holds at 0 too.
 func (e em) logSigmoid(x *ir.Value) *ir.Value {
-	return e.sub(e.mini(x, e.Float(0)), e.Op("log1p", e.exp(e.neg(e.abs(x)))))
+	negative := e.lt(x, e.Float(0))
+	soft := e.Op("log1p", e.exp(e.where(negative, x, e.neg(x))))
+	return e.sub(e.where(negative, x, e.Float(0)), soft)
 }
 
 func (e em) glu(x *ir.Value, dim int) *ir.Value {

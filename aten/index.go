@@ -384,9 +384,11 @@ func alongOneDim() {
 		}
 		needIndex(b, "index_fill", args[2], dtype.I64)
 		y, dim, i := rowIndex(b, "index_fill", x, args[1], args[2])
-		src := broadcastTo(b, tensorArg(b, args[3], dt(b, x)), replace(shapeOf(b, y), dim, numel(b, i)))
-		i = wrapIndex(b, i, shapeOf(b, y)[dim])
-		return one(putRows(b, "index_fill", x, args[1], i, src, false))
+		// a mask, not a write of rows: a row that the index names twice is filled once, and counts once in the gradient of the value
+		no := b.Op("full", b.Ints(shapeOf(b, y)[dim]), b.Bool(false), b.DType(dtype.Bool))
+		filled := b.Op("put", no, wrapIndex(b, i, shapeOf(b, y)[dim]), b.Op("full", b.Ints(numel(b, i)), b.Bool(true), b.DType(dtype.Bool)), b.Bool(false))
+		out := em{b}.where(along1(b, filled, dim, rank(b, y)), tensorArg(b, args[3], dt(b, x)), y)
+		return one(reshape(b, out, shapeOf(b, x)))
 	}
 	def(Method|Torch, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", fillRows)
 	def(Method|Torch, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", fillRows)

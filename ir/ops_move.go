@@ -830,16 +830,26 @@ func gradScatterReduce(b *Builder, n *Node, ct []*Value) []*Value {
 	case "add":
 		out[0], out[3] = own(g), gather(g)
 	case "mul":
-		// as torch does: the product without the element is the product divided by it
-		gy := b.Op("mul", g, y)
-		out[0], out[3] = own(b.Op("div", gy, x)), b.Op("div", gather(gy), src)
+		// The product of the others is the product divided by the element; for the only zero of a product, the product with one in
+		// its place. Where several are zero it is zero.
+		zero := func(v *Value) *Value { return b.Op("eq", v, b.fullLike(v, 0)) }
+		count := func(v *Value) *Value { return b.Op("convert", v, b.DType(dtype.F32)) }
+		zeros := b.Op("scatter_reduce", own(count(zero(x))), dim, index, count(zero(src)), b.Str("add"), b.Bool(true))
+		sole := b.Op("eq", zeros, b.fullLike(zeros, 1))
+		fill := func(mask, v *Value) *Value { return b.Op("where", mask, b.fullLike(v, 1), v) }
+		soleX, soleSrc := b.Op("logical_and", zero(x), sole), b.Op("logical_and", zero(src), gather(sole))
+		rest := b.Op("scatter_reduce", fill(soleX, x), dim, index, fill(soleSrc, src), n.Args[4], n.Args[5])
+		gy, grest := b.Op("mul", g, y), b.Op("mul", g, rest)
+		out[0] = own(b.Op("where", soleX, grest, b.Op("div", gy, fill(zero(x), x))))
+		out[3] = b.Op("where", soleSrc, gather(grest), b.Op("div", gather(gy), fill(zero(src), src)))
 	default:
 		d := b.DType(b.NeedDType(x))
-		mine := own(b.Op("convert", b.Op("eq", x, y), d))
+		// as torch does, an element of x that equals the result has a share counted even without include_self
+		mine := b.Op("convert", b.Op("eq", x, y), d)
 		theirs := b.Op("convert", b.Op("eq", src, gather(y)), d)
 		count := b.Op("scatter_reduce", mine, dim, index, theirs, b.Str("add"), b.Bool(true))
 		share := b.Op("div", g, count)
-		out[0], out[3] = b.Op("mul", share, mine), b.Op("mul", gather(share), theirs)
+		out[0], out[3] = own(b.Op("mul", share, mine)), b.Op("mul", gather(share), theirs)
 	}
 	return out
 }
