@@ -3,6 +3,7 @@
 package runtime
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gtc-project/gtc/codegen/cpu"
@@ -181,7 +182,7 @@ func (e *emitter) look(j *job, h *hostStep) bool {
 		}
 		args = append(args, d)
 	}
-	out, err := j.node.Op.Eval(&ir.EvalCall{Node: j.node, Args: args})
+	out, err := (&ir.Evaluator{}).EvalNode(context.Background(), j.node, args)
 	if err != nil {
 		return false
 	}

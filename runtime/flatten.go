@@ -196,7 +196,7 @@ func (z *flattener) evaluate(r *region, j *job) bool {
 	if n.Op.Name == "reshape" && !args[0].(*ir.Array).IsContiguous() {
 		return false
 	}
-	out, err := n.Op.Eval(&ir.EvalCall{Node: n, Args: args, Ctx: context.Background()})
+	out, err := (&ir.Evaluator{}).EvalNode(context.Background(), n, args)
 	if err != nil {
 		return false // it fails when it runs, if it does
 	}

@@ -108,7 +108,7 @@ func (e *emitter) lookAt(s *hostStep, lay func(int) *ir.Array, at map[int]*ir.Ar
 		}
 		args = append(args, d)
 	}
-	if out, err := s.node.Op.Eval(&ir.EvalCall{Node: s.node, Args: args, Ctx: context.Background()}); err == nil {
+	if out, err := (&ir.Evaluator{}).EvalNode(context.Background(), s.node, args); err == nil {
 		at[s.results[0]] = out[0].(*ir.Array)
 	}
 }

@@ -192,7 +192,7 @@ func (p *planner) apply(n *ir.Node, args []ir.Datum) (why string, ok bool) {
 
 // eval lets the op's own evaluation compute a result without touching elements.
 func (p *planner) eval(n *ir.Node, args []ir.Datum) (why string, ok bool) {
-	out, err := n.Op.Eval(&ir.EvalCall{Node: n, Args: args, Ctx: context.Background()})
+	out, err := (&ir.Evaluator{}).EvalNode(context.Background(), n, args)
 	if err != nil {
 		return err.Error(), false
 	}
