@@ -8,7 +8,8 @@
 // Operations and in-place writes, whatever Go code calls them. A Bool or Int that the function reads from a tensor steers Go code that the tracer cannot
 // see; so it is recorded as a guard with the source line. A Function that is called with inputs for which the guard does not hold traces
 // anew, and both paths become an if (at most MaxPaths values per place). Reading floats or data in a trace is an error that says what to
-// write instead: If, While and For record control flow directly, and Peek reads a value with the promise not to steer by it.
+// write instead: If, While and For record control flow directly, Peek reads a value with the promise not to steer by it, and
+// Print writes values at each call.
 //
 // Sizes that Go code reads are numbers of the trace. At the second size of a dimension a Function compares both traces and computes the numbers in which they
 // differ from the sizes; it traces once at each new size before it relies on that. Trace does so for Options.Dynamic at several sizes at once. A Program whose function read

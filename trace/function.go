@@ -477,7 +477,7 @@ func (c *compiled) gradient(wrt []int, cts []bool) (*compiled, error) {
 	if g := c.grads[key]; g != nil {
 		return g, nil
 	}
-	f, err := autograd.VJP(c.f, wrt, cts)
+	f, err := autograd.VJP(silent(c.f), wrt, cts)
 	if err != nil {
 		return nil, err
 	}
