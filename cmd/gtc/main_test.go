@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,4 +120,17 @@ func TestJSON(t *testing.T) {
 	code, _, stderr := gtc(t, "ops", "nope")
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, stderr, `no op is named "nope"`)
+}
+
+// fullDisk refuses every write.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestLostOutputIsAnError(t *testing.T) {
+	for _, args := range [][]string{{"ops"}, {"ops", "--json"}, {"doctor"}} {
+		var errs strings.Builder
+		require.Equal(t, exitFailed, Main(context.Background(), args, fullDisk{}, &errs), args)
+		require.Contains(t, errs.String(), "no space left on device")
+	}
 }

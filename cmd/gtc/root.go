@@ -36,12 +36,17 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 	}()
 	fmt.Fprint(stderr, debug.Notice())
 	root := rootCommand()
+	out := &checkedWriter{w: stdout}
+	stdout = out
 	started := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("cannot write the output: %w", out.err)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -50,11 +55,25 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 	}
 	fmt.Fprintf(stderr, "gtc: %s\n", strings.TrimSpace(err.Error()))
 	var usage usageError
-	if !started || errors.As(err, &usage) {
+	if !started && out.err == nil || errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "\n%s", cmd.UsageString())
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// checkedWriter keeps the first error of writing: a command whose output is lost, on a full disk or a closed pipe, has failed.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // reportPanic words a bug of ours. The stack is only for those who look for it.
