@@ -110,8 +110,11 @@ func (b *Builder) tanh32(x Value) Value {
 
 func (b *Builder) tanh64(x Value) Value {
 	a := b.Abs(x)
-	t := b.expm1(b.Neg(b.Add(a, a)), expQ64)
-	return b.copysign(b.Div(t, b.Add(t, b.F(f64, 2))), x)
+	t, one := b.expm1(b.Neg(b.Add(a, a)), expQ64), b.F(f64, 1)
+	small := b.Neg(b.Div(t, b.Add(t, b.F(f64, 2))))
+	e := b.Add(t, one) // exact where it is used; 1 - 2e/(1+e) rounds less there
+	large := b.Sub(one, b.Div(b.Add(e, e), b.Add(one, e)))
+	return b.copysign(b.Select(b.LT(a, one), small, large), x)
 }
 
 func (b *Builder) sinh(x Value) Value {

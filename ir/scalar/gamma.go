@@ -76,12 +76,15 @@ func (b *Builder) lgammaPos(x Value) Value {
 	t := b.Sub(y, b.F(f64, 2))
 	// Below 3/2 the argument's own digits matter: t = x - 1 is exact where y = x + 1 may not be.
 	t = b.Select(b.LT(x, b.F(f64, 1.5)), b.Select(b.GE(x, half), b.Sub(x, one), x), t)
-	small := b.Add(b.Mul(t, b.poly(t, lgammaP)), b.log64(b.Div(up, down)))
+	// Below 2^-1000 up/down, which is 1/x, may be infinite.
+	least := b.LT(x, b.F(f64, 0x1p-1000))
+	l := b.log64(b.Select(least, x, b.Div(up, down)))
+	small := b.Add(b.Mul(t, b.poly(t, lgammaP)), b.Select(least, b.Neg(l), l))
 
 	big := b.Select(b.LT(x, b.F(f64, 10)), b.F(f64, 10), x)
 	r := b.Div(one, big)
 	tail := b.Mul(r, b.poly(b.Mul(r, r), bernoulliOver(func(k float64) float64 { return k * (k - 1) })))
-	l := b.log64(big)
+	l = b.log64(big)
 	stirling := b.Sub(b.Mul(big, b.Sub(l, one)), b.Mul(half, l))
 	stirling = b.Add(stirling, b.Add(b.F(f64, 0.5*math.Log(2*math.Pi)), tail))
 	return b.Select(b.LT(x, b.F(f64, 10)), small, stirling)
