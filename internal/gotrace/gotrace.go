@@ -38,7 +38,7 @@ func Find(ctx context.Context, ref string) (*Target, error) {
 		return nil, fmt.Errorf("%s: expected a package path, a dot and an exported name, such as ./models/lenet.New", ref)
 	}
 	path, name := ref[:dot], ref[dot+1:]
-	cfg := &packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedTypesInfo | packages.NeedSyntax | packages.NeedModule}
+	cfg := &packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedExportFile | packages.NeedModule}
 	pkgs, err := packages.Load(cfg, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the package cannot be loaded: %w", ref, err)
@@ -57,11 +57,34 @@ func Find(ctx context.Context, ref string) (*Target, error) {
 		return nil, fmt.Errorf("%s: a main package cannot be imported: move the model to a package of its own", ref)
 	}
 	fn, ok := p.Types.Scope().Lookup(name).(*types.Func)
-	if !ok || !fn.Exported() {
-		return nil, fmt.Errorf("%s: package %s has no exported function %s", ref, p.PkgPath, name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s: package %s has no function %s; it exports %s", ref, p.PkgPath, name, exported(p.Types))
+	case !fn.Exported():
+		return nil, fmt.Errorf("%s: %s is not exported: its name must begin with an upper-case letter to be called from outside of package %s", ref, name, p.PkgPath)
+	case fn.Signature().TypeParams().Len() > 0:
+		return nil, fmt.Errorf("%s: a generic function cannot be traced: wrap it in one for certain types; %s", ref, accepted)
 	}
 	t := &Target{Dir: p.Module.Dir, PkgPath: p.PkgPath, pkgDir: filepath.Dir(p.GoFiles[0]), Name: name}
 	return t, t.shape(fn)
+}
+
+// accepted says which functions can be traced.
+const accepted = "what can be traced is func(x, y *tensor.Tensor) with results *tensor.Tensor (one or several) or []*tensor.Tensor, and possibly an error; " +
+	"or a constructor func() M or func() (M, error) of a model whose Forward is such a function"
+
+// exported lists the functions of a package that might be meant.
+func exported(p *types.Package) string {
+	var names []string
+	for _, n := range p.Scope().Names() {
+		if fn, ok := p.Scope().Lookup(n).(*types.Func); ok && fn.Exported() {
+			names = append(names, n)
+		}
+	}
+	if len(names) == 0 {
+		return "no functions"
+	}
+	return strings.Join(names, ", ")
 }
 
 // shape decides how the function is called.
@@ -87,12 +110,12 @@ func (t *Target) constructor(fn *types.Func, sig *types.Signature) error {
 	res := sig.Results()
 	failing := res.Len() == 2 && isError(res.At(1).Type())
 	if res.Len() > 2 || res.Len() == 2 && !failing {
-		return fmt.Errorf("%s: a constructor gives a model, or a model and an error", fn.FullName())
+		return fmt.Errorf("%s: a constructor gives a model, or a model and an error; %s", fn.FullName(), accepted)
 	}
 	obj, _, _ := types.LookupFieldOrMethod(res.At(0).Type(), true, fn.Pkg(), "Forward")
 	forward, ok := obj.(*types.Func)
 	if !ok {
-		return fmt.Errorf("%s: %s has no method Forward(x *tensor.Tensor) *tensor.Tensor", fn.FullName(), res.At(0).Type())
+		return fmt.Errorf("%s: %s has no method Forward(x *tensor.Tensor) *tensor.Tensor; %s", fn.FullName(), res.At(0).Type(), accepted)
 	}
 	results, err := resultsOf(forward.Signature())
 	if err != nil {
@@ -117,13 +140,13 @@ func (t *Target) constructor(fn *types.Func, sig *types.Signature) error {
 // params gives the argument list for the call and records the parameter names.
 func (t *Target) params(sig *types.Signature) (string, error) {
 	if sig.Variadic() {
-		return "", fmt.Errorf("a variadic function has no fixed inputs to trace: wrap it in one with named parameters")
+		return "", fmt.Errorf("a variadic function has no fixed inputs to trace: wrap it in one with named parameters; %s", accepted)
 	}
 	var args []string
 	for i := range sig.Params().Len() {
 		p := sig.Params().At(i)
 		if !isTensor(p.Type()) {
-			return "", fmt.Errorf("parameter %s is %s; a traced function takes *tensor.Tensor only: bind other values in a constructor", p.Name(), p.Type())
+			return "", fmt.Errorf("parameter %s is %s; a traced function takes *tensor.Tensor only: bind other values in a constructor; %s", p.Name(), p.Type(), accepted)
 		}
 		name := p.Name()
 		if name == "" || name == "_" {
@@ -161,11 +184,11 @@ func resultsOf(sig *types.Signature) (resultKind, error) {
 	}
 	for i := range n {
 		if !isTensor(res.At(i).Type()) {
-			return 0, fmt.Errorf("result %d is %s; a traced function gives *tensor.Tensor values, or []*tensor.Tensor, and possibly an error", i, res.At(i).Type())
+			return 0, fmt.Errorf("result %d is %s; %s", i, res.At(i).Type(), accepted)
 		}
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("the function gives no result to trace")
+		return 0, fmt.Errorf("the function gives no result to trace; %s", accepted)
 	}
 	return manyTensors, nil
 }
