@@ -70,7 +70,7 @@ func Find(ctx context.Context, ref string) (*Target, error) {
 }
 
 // accepted says which functions can be traced.
-const accepted = "what can be traced is func(x, y *tensor.Tensor) with results *tensor.Tensor (one or several) or []*tensor.Tensor, and possibly an error; " +
+const accepted = "what can be traced is func(x, y *tensor.Tensor) with results *tensor.Tensor (one, one and an error, or several) or []*tensor.Tensor (or that and an error); " +
 	"or a constructor func() M or func() (M, error) of a model whose Forward is such a function"
 
 // exported lists the functions of a package that might be meant.
