@@ -106,7 +106,10 @@ func (e em) checkConv(c *convCall, transposed bool) (batched bool) {
 	if dx, dw := e.NeedDType(c.x), e.NeedDType(c.w); dx != dw {
 		e.Failf("Input type (%s) and weight type (%s) should be the same", dx.Torch(), dw.Torch())
 	}
-	e.needFloat(c.name, c.x)
+	// as in PyTorch, integers are convolved too: of every width, but transposed those of 64 bits only
+	if d := e.NeedDType(c.x); d == dtype.Bool || transposed && d != dtype.I64 {
+		e.needFloat(c.name, c.x)
+	}
 	if batched = len(sx) == c.n+2; !batched {
 		c.x = e.insert(c.x, 0)
 		sx = e.NeedShape(c.x)

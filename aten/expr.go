@@ -167,7 +167,7 @@ func (e em) floatTensor(d dtype.DType, shape []int, v []float64) *ir.Value {
 func (e em) needFloat(name string, xs ...*ir.Value) {
 	for _, x := range xs {
 		if d := e.NeedDType(x); !d.IsFloat() {
-			e.Failf("%q not implemented for '%s': expected a floating point dtype, got torch.%s; convert the tensor with .float()", name, typeName(d), d.Torch())
+			e.Failf("%q not implemented for '%s': expected a floating point dtype, got %s; convert the tensor with .float()", name, typeName(d), d.Torch())
 		}
 	}
 }

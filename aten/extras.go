@@ -45,6 +45,9 @@ func statistics() {
 		if rank(b, args[0]) != 1 || r < 0 {
 			b.Failf("combinations expects a 1-D tensor and a non-negative number of elements, got shape %v and r=%d", shapeOf(b, args[0]), r)
 		}
+		if r == 0 { // as in PyTorch, not [1, 0]
+			return one(em{b}.slice(args[0], 0, 0, 0))
+		}
 		needFew(b, r, "elements of a combination")
 		var index []float64
 		rows := 0

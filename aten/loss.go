@@ -239,7 +239,7 @@ func (e em) smoothL1(d *ir.Value, beta float64) *ir.Value {
 	if beta == 0 {
 		return z
 	}
-	return e.where(e.lt(z, e.Float(beta)), e.divF(e.mul(e.mulF(z, 0.5), z), beta), e.addF(z, -0.5*beta))
+	return e.where(e.lt(z, e.Float(beta)), e.divF(e.mul(e.mulF(d, 0.5), d), beta), e.addF(z, -0.5*beta))
 }
 
 func (e em) huber(d *ir.Value, delta float64) *ir.Value {
@@ -247,7 +247,7 @@ func (e em) huber(d *ir.Value, delta float64) *ir.Value {
 		e.Failf("huber_loss does not support non-positive values for delta, got %g", delta)
 	}
 	z := e.abs(d)
-	return e.where(e.le(z, e.Float(delta)), e.mul(e.mulF(z, 0.5), z), e.mulF(e.addF(z, -0.5*delta), delta))
+	return e.where(e.le(z, e.Float(delta)), e.mul(e.mulF(d, 0.5), d), e.mulF(e.addF(z, -0.5*delta), delta))
 }
 
 // classDim is the dim of x that holds the classes: 1, or 0 where there is no batch.

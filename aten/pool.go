@@ -458,6 +458,14 @@ func (e em) adaptiveMax(name string, n int, x, outputSize *ir.Value, indices boo
 	if divides(out, size) {
 		return e.maxPool(equalBins(name, n, x, unbatched, size, out), indices)
 	}
+	if product(out) == 0 { // no bin to take a maximum of
+		empty := catInts(e.NeedShape(x)[:2], out)
+		res := []*ir.Value{e.dropBatch(e.zeros(e.NeedDType(x), empty...), unbatched)}
+		if indices {
+			res = append(res, e.dropBatch(e.zeros(dtype.I64, empty...), unbatched))
+		}
+		return res
+	}
 	var flat *ir.Value
 	for i := n - 1; i >= 0; i-- {
 		starts, stops, widest := adaptiveBins(size[i], out[i])

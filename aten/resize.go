@@ -188,6 +188,11 @@ func (e em) interpolate(x, size, scale *ir.Value, mode string, align, recompute 
 		e.Failf("%q not implemented for '%s': expected a floating point dtype", "interpolate_"+mode, typeName(d))
 	}
 	axes := e.resizedAxes(s[2:], size, scale, !isNone(recompute) && constBool(e.Builder, recompute))
+	for i, ax := range axes {
+		if ax.in <= 0 || ax.out < 0 || ax.out == 0 && mode != "area" {
+			e.Failf("Input and output sizes should be greater than 0, but got input %v and output size %d at dimension %d", s[2:], ax.out, i)
+		}
+	}
 	if mode == "area" {
 		out := make([]int, n)
 		for i, ax := range axes {
@@ -242,9 +247,6 @@ func (e em) resizedAxes(in []int, size, scale *ir.Value, recompute bool) []axis 
 			if !recompute {
 				axes[i].scale = scales[i]
 			}
-		}
-		if axes[i].in <= 0 || axes[i].out <= 0 {
-			e.Failf("Input and output sizes should be greater than 0, but got input %v and output size %d at dimension %d", in, axes[i].out, i)
 		}
 	}
 	return axes

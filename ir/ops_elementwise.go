@@ -163,10 +163,11 @@ func init() {
 // powGrad keeps the corners finite: see the choices at the top.
 func powGrad(e grad) []*Value {
 	zero := e.c(0)
-	da := e.mul(e.g, e.mul(e.y, e.op("pow", e.x, e.sub(e.y, e.c(1)))))
+	none := e.op("eq", e.y, zero) // x^0 is 1: no derivative of it may see x^-1
+	da := e.mul(e.g, e.mul(e.y, e.op("pow", e.x, e.where(none, zero, e.sub(e.y, e.c(1))))))
 	db := e.mul(e.out, e.op("log", e.x))
 	flat := e.op("logical_and", e.op("eq", e.x, zero), e.op("ge", e.y, zero))
-	return []*Value{e.where(e.op("eq", e.y, zero), zero, da), e.mul(e.g, e.where(flat, zero, db))}
+	return []*Value{e.where(none, zero, da), e.mul(e.g, e.where(flat, zero, db))}
 }
 
 // extremumGrad is the rule of maximum and minimum: worse compares an operand that loses with the other.

@@ -227,6 +227,8 @@ func (l *lowering) tensorAttr(r *refV, e *attrExpr) value {
 		return l.view(r, viewStep("mT", nil), no)
 	case "H":
 		return l.view(r, viewStep("matrix_H", nil), no)
+	case "real": // of a real tensor: itself
+		return r
 	case "data":
 		return l.view(r, viewStep("detach", nil), r.contiguous)
 	case "grad":
