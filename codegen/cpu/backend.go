@@ -41,10 +41,9 @@ type Backend struct {
 	mapFamilies    families[mapKernels]
 	reduceFamilies families[reduceKernels]
 
-	maps    sync.Map // weak pointer to a scalar.Prog -> *mapKernels
-	reduces sync.Map // reduceKey -> *reduceKernels
-	gemms   sync.Map // gemmKey -> *lazyFunc
-	gathers sync.Map // gatherKey -> *lazyFunc
+	maps    sync.Map  // weak pointer to a scalar.Prog -> *mapKernels
+	reduces sync.Map  // reduceKey -> *reduceKernels
+	others  lazyFuncs // by gemmKey and gatherKey
 
 	mu      sync.Mutex
 	modules map[cache.Key]weak.Pointer[jit.Module] // code in use, by what it was made of

@@ -92,14 +92,14 @@ func (b *Backend) Dot(out, x, y *ir.Array, nbatch, ncontract int) (*Dot, error) 
 	var err error
 	for _, sd := range []*side{&c.a, &c.b} {
 		text := func() string { return packText(x.DType, c.compute, sd.panel) }
-		if sd.pack, err = b.shared(gemmKey{packName, x.DType, sd.panel}, text); err != nil {
+		if sd.pack, err = b.shared(gemmKey{packName, x.DType, sd.panel}, packName, text); err != nil {
 			return nil, err
 		}
 	}
 	if c.depth > 0 && c.thin() {
 		return c, c.prepareThin(x, y)
 	}
-	c.gemm, err = b.shared(gemmKey{gemmName, c.compute, 0}, func() string { return gemmText(s) })
+	c.gemm, err = b.shared(gemmKey{gemmName, c.compute, 0}, gemmName, func() string { return gemmText(s) })
 	return c, err
 }
 
@@ -170,15 +170,9 @@ type gemmKey struct {
 	rows  int
 }
 
-// shared compiles a kernel at its first use.
-func (b *Backend) shared(key gemmKey, text func() string) (jit.Func, error) {
-	v, ok := b.gemms.Load(key)
-	if !ok {
-		v, _ = b.gemms.LoadOrStore(key, &lazyFunc{})
-	}
-	l := v.(*lazyFunc)
-	l.once.Do(func() { l.fn, l.err = b.compile(text(), key.name) })
-	return l.fn, l.err
+// shared compiles a kernel, of the given name in its text, at its first use.
+func (b *Backend) shared(key any, name string, text func() string) (jit.Func, error) {
+	return b.others.get(key, func() (jit.Func, error) { return b.compile(text(), name) })
 }
 
 // maxTable bounds the rows of which a side keeps a table.

@@ -29,16 +29,27 @@ type mapKernels struct {
 	cost    float64     // estimated nanoseconds per element
 	sizes   []int       // bytes per element of inputs and outputs
 	unit    kernel.Axis // of contiguous operands; its Size is not used
-	plain   lazyFunc    // the kernel for contiguous operands
-	kernels sync.Map    // access classes -> *lazyFunc, for the others
+	kernels lazyFuncs   // by access classes
 	last    atomic.Pointer[grid]
 }
 
-// lazyFunc is compiled at first use, once.
+// lazyFuncs are functions that are compiled at first use, once per key.
+type lazyFuncs struct{ of sync.Map } // key -> *lazyFunc
+
 type lazyFunc struct {
 	once sync.Once
 	fn   jit.Func
 	err  error
+}
+
+func (l *lazyFuncs) get(key any, compile func() (jit.Func, error)) (jit.Func, error) {
+	v, ok := l.of.Load(key)
+	if !ok {
+		v, _ = l.of.LoadOrStore(key, &lazyFunc{})
+	}
+	f := v.(*lazyFunc)
+	f.once.Do(func() { f.fn, f.err = compile() })
+	return f.fn, f.err
 }
 
 // Elementwise gives the kernel family of a program; equal programs share it, for as long as one of them lives. Code is made at the first
@@ -156,15 +167,15 @@ func (m *Map) launch(ops []*ir.Array) (*grid, error) {
 	if ops[0].Len() == 0 {
 		return g, nil
 	}
-	nest, inner, lf := m.plan(ops, len(m.prog.In))
+	nest, inner := m.plan(ops, len(m.prog.In))
 	if len(nest) > maxAxes {
 		return nil, fmt.Errorf("cpu: operands need more than %d nested loops; make them contiguous first", maxAxes+1)
 	}
-	lf.once.Do(func() { lf.fn, lf.err = m.backend.compile(m.Text(inner.Strides), mapName) })
-	if lf.err != nil {
-		return nil, lf.err
+	var err error
+	g.fn, err = m.kernels.get(classes(inner), func() (jit.Func, error) { return m.backend.compile(m.Text(inner.Strides), mapName) })
+	if err != nil {
+		return nil, err
 	}
-	g.fn = lf.fn
 	rowsPer, pieces, piece := m.cut(nest, inner)
 	fillMap(g, m.sizes, nest, inner, rowsPer, pieces, piece)
 	g.rows = mapByRows(*g, m.sizes, nest, inner)
@@ -188,12 +199,12 @@ func mapByRows(g grid, sizes []int, outer kernel.Nest, inner kernel.Axis) *rowwi
 	}}
 }
 
-// plan gives the loops over the operands and the kernel for them.
-func (m *Map) plan(ops []*ir.Array, firstOut int) (outer kernel.Nest, inner kernel.Axis, f *lazyFunc) {
+// plan gives the loops over the operands.
+func (m *Map) plan(ops []*ir.Array, firstOut int) (outer kernel.Nest, inner kernel.Axis) {
 	if allContiguous(ops) {
 		inner = m.unit
 		inner.Size = ops[0].Len()
-		return nil, inner, &m.plain
+		return nil, inner
 	}
 	strides := make([][]int, len(ops))
 	for i, a := range ops {
@@ -201,13 +212,7 @@ func (m *Map) plan(ops []*ir.Array, firstOut int) (outer kernel.Nest, inner kern
 	}
 	outer = kernel.NewNest(ops[0].Shape, strides...)
 	outer.SortFor(firstOut)
-	outer, inner = last(outer.Collapse(), len(ops))
-	key := classes(inner)
-	v, ok := m.kernels.Load(key)
-	if !ok {
-		v, _ = m.kernels.LoadOrStore(key, &lazyFunc{})
-	}
-	return outer, inner, v.(*lazyFunc)
+	return last(outer.Collapse(), len(ops))
 }
 
 func allContiguous(ops []*ir.Array) bool {
@@ -291,17 +296,21 @@ const (
 
 // cut divides the work into units: ranges of rows, or pieces of single rows where these are long.
 func (m *Map) cut(outer kernel.Nest, inner kernel.Axis) (rowsPer, pieces, piece int) {
-	want := perUnit(m.cost, outer.Len()*inner.Size, m.backend.pool.Size())
-	pieces, piece = kernel.Chunks(inner.Size, want, 64)
-	rowsPer = max(1, want/max(inner.Size, 1))
-	switch {
-	case outer.Len() > 1 && inner.Size > 2*tileCols && closeAcross(outer, inner):
+	if outer.Len() > 1 && inner.Size > 2*tileCols && closeAcross(outer, inner) {
 		pieces, piece = kernel.Chunks(inner.Size, tileCols, 8)
-		rowsPer = tileRows
-	case pieces > 1:
-		rowsPer = 1
+		return tileRows, pieces, piece
 	}
-	return rowsPer, pieces, piece
+	return m.backend.cutRows(m.cost, outer.Len(), inner.Size)
+}
+
+// cutRows divides rows of n elements, of the given cost, into units: so many rows each, or pieces of one row.
+func (b *Backend) cutRows(cost float64, rows, n int) (rowsPer, pieces, piece int) {
+	want := perUnit(cost, rows*n, b.pool.Size())
+	pieces, piece = kernel.Chunks(n, want, 64)
+	if pieces > 1 {
+		return 1, pieces, piece
+	}
+	return max(1, want/max(n, 1)), pieces, piece
 }
 
 // fillMap says what the units of a grid are.

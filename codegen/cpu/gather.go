@@ -12,7 +12,6 @@ import (
 	"github.com/gtc-project/gtc/codegen/kernel"
 	"github.com/gtc-project/gtc/ir"
 	"github.com/gtc-project/gtc/ir/dtype"
-	"github.com/gtc-project/gtc/runtime/jit"
 )
 
 // A gather kernel copies elements from where an index says. At every place of the result, the operand x has a place that does not depend on
@@ -88,7 +87,7 @@ func (b *Backend) gather(x, index, out *ir.Array, xs, is []int, bound, along int
 	}
 	key := gatherKey{x.DType.Size(), index.DType, classes(inner)}
 	var err error
-	if g.fn, err = b.sharedGather(key, inner.Strides); err != nil {
+	if g.fn, err = b.shared(key, gatherName, func() string { return gatherText(b, key, inner.Strides) }); err != nil {
 		return nil, err
 	}
 	sizes := []int{x.DType.Size(), index.DType.Size(), out.DType.Size()}
@@ -97,12 +96,7 @@ func (b *Backend) gather(x, index, out *ir.Array, xs, is []int, bound, along int
 	if inner.Strides[1] == 0 {
 		cost = 0.1 * float64(sizes[0])
 	}
-	want := perUnit(cost, rows*inner.Size, b.pool.Size())
-	pieces, piece := kernel.Chunks(inner.Size, want, 64)
-	rowsPer := max(1, want/inner.Size)
-	if pieces > 1 {
-		rowsPer = 1
-	}
+	rowsPer, pieces, piece := b.cutRows(cost, rows, inner.Size)
 	g.units = (rows + rowsPer - 1) / rowsPer * pieces
 	g.words = gatherPtrs + 6 + nestWords(3)
 	g.ptr, g.fault = gatherPtrs, mapFault
@@ -119,16 +113,6 @@ func (b *Backend) gather(x, index, out *ir.Array, xs, is []int, bound, along int
 		}
 	}
 	return g.ready(), nil
-}
-
-func (b *Backend) sharedGather(key gatherKey, strides []int) (jit.Func, error) {
-	v, ok := b.gathers.Load(key)
-	if !ok {
-		v, _ = b.gathers.LoadOrStore(key, &lazyFunc{})
-	}
-	l := v.(*lazyFunc)
-	l.once.Do(func() { l.fn, l.err = b.compile(gatherText(b, key, strides), gatherName) })
-	return l.fn, l.err
 }
 
 // integerOf is a dtype of the given size whose elements may have any bits.

@@ -28,8 +28,8 @@ type Reduction struct {
 
 // reduceKernels is what is known of a reduction; see mapKernels.
 type reduceKernels struct {
-	cost    float64  // estimated nanoseconds per element
-	kernels sync.Map // reduceVariant -> *lazyFunc
+	cost    float64   // estimated nanoseconds per element
+	kernels lazyFuncs // by reduceVariant
 	last    atomic.Pointer[lastReduction]
 }
 
@@ -212,21 +212,12 @@ type reduceVariant struct {
 }
 
 func (r *Reduction) variant(v reduceVariant, inner []int) (jit.Func, error) {
-	l, ok := r.kernels.Load(v)
-	if !ok {
-		l, _ = r.kernels.LoadOrStore(v, &lazyFunc{})
-	}
-	lf := l.(*lazyFunc)
-	lf.once.Do(func() {
-		text := ""
+	return r.kernels.get(v, func() (jit.Func, error) {
 		if v.byColumn {
-			text = r.columnText(inner, v.out)
-		} else {
-			text = r.rowText(inner, v.out)
+			return r.backend.compile(r.columnText(inner, v.out), reduceName)
 		}
-		lf.fn, lf.err = r.backend.compile(text, reduceName)
+		return r.backend.compile(r.rowText(inner, v.out), reduceName)
 	})
-	return lf.fn, lf.err
 }
 
 // sizesOf lists the element sizes of the program's inputs and of the result.

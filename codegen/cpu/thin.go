@@ -60,7 +60,7 @@ func (c *Dot) prepareThin(x, y *ir.Array) (err error) {
 	if !thick.unitK {
 		key, text = gemmKey{thinName, c.compute, thick.panel}, func() string { return thinPanelText(c.backend, c.compute) }
 	}
-	if c.thick, err = c.backend.shared(key, text); err != nil {
+	if c.thick, err = c.backend.shared(key, thinName, text); err != nil {
 		return err
 	}
 	small := []*ir.Array{x, y}[few]
