@@ -171,26 +171,38 @@ func (e *emitter) step(j *job) (step, error) {
 // look reports whether a view is of planned memory and depends on nothing else that is not known: it is then made once.
 func (e *emitter) look(j *job, h *hostStep) bool {
 	base, ok := e.looks[j.args[0]]
-	if !ok || j.node.Op.Class != ir.View || j.node.Op.Name == "reshape" && !base.IsContiguous() {
+	if !ok || j.node.Op.Class != ir.View {
 		return false
+	}
+	v := e.viewOf(j, base)
+	if v == nil {
+		return false
+	}
+	p := e.program
+	at := e.place[j.args[0]]
+	e.place[j.results[0]], e.looks[j.results[0]] = at, v
+	p.views, p.viewOf = append(p.views, h), append(p.viewOf, at)
+	return true
+}
+
+// viewOf is the view that a job makes of base, which may be without memory; nil where that is not known beforehand.
+func (e *emitter) viewOf(j *job, base *ir.Array) *ir.Array {
+	if j.node.Op.Name == "reshape" && !base.IsContiguous() {
+		return nil
 	}
 	args := []ir.Datum{base}
 	for _, a := range j.args[1:] {
 		d, ok := e.known[a]
 		if !ok {
-			return false
+			return nil
 		}
 		args = append(args, d)
 	}
 	out, err := (&ir.Evaluator{}).EvalNode(context.Background(), j.node, args)
 	if err != nil {
-		return false
+		return nil
 	}
-	p := e.program
-	at := e.place[j.args[0]]
-	e.place[j.results[0]], e.looks[j.results[0]] = at, out[0].(*ir.Array)
-	p.views, p.viewOf = append(p.views, h), append(p.viewOf, at)
-	return true
+	return out[0].(*ir.Array)
 }
 
 func (e *emitter) mapStep(j *job) step {
@@ -209,8 +221,7 @@ func (e *emitter) copier(slot int) *cpu.Map {
 func (e *emitter) gatherStep(j *job) step {
 	s := &gatherStep{job: j, backend: e.program.machine.kernels.backend, out: e.outcome(j.results[0]), dim: -1}
 	if j.node.Op.Name == "gather" {
-		s.dim = int(e.known[j.args[1]].(int64))
-		j.args = []int{j.args[0], j.args[2]}
+		s.dim = j.dims[0]
 	}
 	return s
 }

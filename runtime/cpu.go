@@ -117,7 +117,7 @@ func (k *cpuKernels) contiguous(ctx context.Context, a *ir.Array) (*ir.Array, er
 		return nil, err
 	}
 	retain(out)
-	release(a)
+	ir.Release(a)
 	return out, nil
 }
 

@@ -81,19 +81,24 @@ func reducedShape(shape, dims []int, keep bool) []int {
 
 var opSumTo = ir.LookupOp("sum_to")
 
+// sumToDims are the dims of shape that broadcasting from sizes has added or repeated.
+func sumToDims(shape, sizes []int) (dims []int) {
+	lead := len(shape) - len(sizes)
+	for i, n := range shape {
+		if i < lead || sizes[i-lead] == 1 && n != 1 {
+			dims = append(dims, i)
+		}
+	}
+	return dims
+}
+
 // sumTo sums x over the dims that broadcasting from shape has added or repeated.
 func (k *cpuKernels) sumTo(ctx context.Context, x *ir.Array, shape ir.Datum) ([]ir.Datum, bool, error) {
 	sizes, err := ir.AsInts(shape)
 	if err != nil || x.DType == dtype.Bool || x.Len() == 0 {
 		return nil, false, nil // the reference evaluation's
 	}
-	lead := len(x.Shape) - len(sizes)
-	var dims []int
-	for i, n := range x.Shape {
-		if i < lead || sizes[i-lead] == 1 && n != 1 {
-			dims = append(dims, i)
-		}
-	}
+	dims := sumToDims(x.Shape, sizes)
 	if len(dims) == 0 {
 		return []ir.Datum{x}, true, nil
 	}

@@ -40,7 +40,7 @@ type job struct {
 	args    []int // slots
 	results []int
 	prog    *scalar.Prog // of jobMap and jobReduce: what is computed of args
-	dims    []int        // of jobReduce
+	dims    []int        // of jobReduce; of a jobGather that is a gather, its one dim
 	shape   []int        // of jobReduce: the result with the reduced dims removed, or kept with size 1
 	parts   []part       // of jobMove
 	members []*job       // of jobChain: maps and reductions, and views between them
@@ -241,14 +241,7 @@ func (z *flattener) reduce(j *job, n *ir.Node, p *scalar.Prog, args []int) {
 		if in.DType == dtype.Bool {
 			return
 		}
-		sizes := out.Shape()
-		lead := in.Rank() - len(sizes)
-		for i, size := range in.Shape() {
-			if i < lead || sizes[i-lead] == 1 && size != 1 {
-				j.dims = append(j.dims, i)
-			}
-		}
-		if len(j.dims) == 0 {
+		if j.dims = sumToDims(in.Shape(), out.Shape()); len(j.dims) == 0 {
 			j.kind = jobView // of the operand: it gives it as it is
 			return
 		}

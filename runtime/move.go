@@ -71,9 +71,9 @@ func (z *flattener) move(j *job) {
 	case "unslice":
 		z.unslice(j)
 	case "gather":
-		_, dim := z.known[j.args[1]].(int64)
-		if index := n.Args[2].Type; dim && isIndex(index) && index.Rank() == n.Args[0].Type.Rank() {
-			j.kind = jobGather
+		dim, known := z.known[j.args[1]].(int64)
+		if index := n.Args[2].Type; known && isIndex(index) && index.Rank() == n.Args[0].Type.Rank() {
+			j.kind, j.dims, j.args = jobGather, []int{int(dim)}, []int{j.args[0], j.args[2]}
 		}
 	case "take":
 		if isIndex(n.Args[1].Type) && n.Args[0].Type.Rank() > 0 {

@@ -3,7 +3,6 @@
 package runtime
 
 import (
-	"context"
 	"runtime"
 	"sync"
 
@@ -88,28 +87,11 @@ func (e *emitter) walkLayouts(steps []step, at map[int]*ir.Array, visit func(j *
 			e.walkLayouts(s.body.steps, at, visit)
 		case *hostStep:
 			if s.kind == jobView && s.node.Op.Class == ir.View {
-				e.lookAt(s, lay, at)
+				if base := lay(s.args[0]); base != nil {
+					at[s.results[0]] = e.viewOf(s.job, base)
+				}
 			}
 		}
-	}
-}
-
-// lookAt finds out how the view of an array without memory is laid out.
-func (e *emitter) lookAt(s *hostStep, lay func(int) *ir.Array, at map[int]*ir.Array) {
-	base := lay(s.args[0])
-	if base == nil || s.node.Op.Name == "reshape" && !base.IsContiguous() {
-		return
-	}
-	args := []ir.Datum{base}
-	for _, a := range s.args[1:] {
-		d, ok := e.known[a]
-		if !ok {
-			return
-		}
-		args = append(args, d)
-	}
-	if out, err := (&ir.Evaluator{}).EvalNode(context.Background(), s.node, args); err == nil {
-		at[s.results[0]] = out[0].(*ir.Array)
 	}
 }
 

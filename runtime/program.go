@@ -251,14 +251,14 @@ func (in *instance) exec(c *code) ([]ir.Datum, error) {
 // set gives a slot its value.
 func (in *instance) set(slot int, d ir.Datum) {
 	retain(d)
-	release(in.vals[slot])
+	ir.Release(in.vals[slot])
 	in.vals[slot] = d
 }
 
 // drop empties a slot that nobody reads any more.
 func (in *instance) drop(slot int) {
 	if !in.fixed[slot] {
-		release(in.vals[slot])
+		ir.Release(in.vals[slot])
 		in.vals[slot] = nil
 	}
 }
@@ -276,28 +276,16 @@ func (in *instance) pass(to []int, from []ir.Datum, c *code) {
 	}
 	in.dropAll(c.final)
 	for i, s := range to {
-		release(in.vals[s])
+		ir.Release(in.vals[s])
 		in.vals[s] = from[i]
 	}
 }
 
-func bufferOf(d ir.Datum) ir.Buffer {
-	if a, ok := d.(*ir.Array); ok {
-		b, _ := a.Owner.(ir.Buffer)
-		return b
-	}
-	return nil
-}
-
 func retain(d ir.Datum) {
-	if b := bufferOf(d); b != nil {
-		b.Retain()
-	}
-}
-
-func release(d ir.Datum) {
-	if b := bufferOf(d); b != nil {
-		b.Release()
+	if a, ok := d.(*ir.Array); ok {
+		if b, ok := a.Owner.(ir.Buffer); ok {
+			b.Retain()
+		}
 	}
 }
 

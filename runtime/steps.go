@@ -305,7 +305,7 @@ func (s *genericStep) run(in *instance) error {
 		in.set(r, out[i])
 	}
 	for _, d := range out {
-		release(d) // run gave them to us
+		ir.Release(d) // run gave them to us
 	}
 	return nil
 }
