@@ -1,7 +1,6 @@
 package aten
 
 import (
-	"math"
 	"strings"
 
 	"github.com/gtc-project/gtc/ir"
@@ -620,30 +619,6 @@ func scatterReduce(b *ir.Builder, x *ir.Value, dim int, i, src *ir.Value, mode s
 	return b.Op("floor_div", out, n)
 }
 
-// needFits stops where a constant lies outside a dtype's range: an infinity and NaN are floating-point values, and any number is a bool.
-func needFits(b *ir.Builder, fn string, v *ir.Value, d dtype.DType) {
-	c, _ := v.Const()
-	var f float64
-	switch c := c.(type) {
-	case int64:
-		f = float64(c)
-	case float64:
-		f = c
-	case *ir.Array:
-		if c.Len() != 1 || !c.DType.IsFloat() {
-			return
-		}
-		f = c.Float(0)
-	default:
-		return
-	}
-	limit := map[dtype.DType]float64{dtype.F16: 65504, dtype.F32: math.MaxFloat32, dtype.I64: math.MaxInt64, dtype.I32: math.MaxInt32, dtype.I16: math.MaxInt16, dtype.I8: math.MaxInt8, dtype.U8: math.MaxUint8}[d]
-	special := math.IsNaN(f) || math.IsInf(f, 0)
-	if limit != 0 && (special && !d.IsFloat() || !special && math.Abs(f) > limit && !(f == -limit-1 && !d.IsFloat() && d != dtype.U8)) {
-		b.Failf("%s: value cannot be converted to type %s without overflow: %v does not fit a %s tensor", fn, d, f, typeName(d))
-	}
-}
-
 func masks() {
 	def(Method|Torch, "masked_select(Tensor self, Tensor mask) -> Tensor", func(b *ir.Builder, args []*ir.Value) []*ir.Value {
 		x, mask := args[0], boolMask(b, "masked_select", args[1])
@@ -657,7 +632,6 @@ func masks() {
 		if v.Type.IsTensor() && rank(b, v) != 0 {
 			b.Failf("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).", rank(b, v))
 		}
-		needFits(b, "masked_fill", v, dt(b, x))
 		return one(b.Op("where", broadcast(b, mask, tensorArg(b, v, dt(b, x)), x)...))
 	}
 	def(Method|Torch, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", fillMasked)
