@@ -29,15 +29,7 @@ type Timing struct {
 func Bench(ctx context.Context, path string, o *Options, minTime time.Duration) (*Timing, error) {
 	before := peakRSS()
 	start := time.Now()
-	m, err := Load(path, o)
-	if err != nil {
-		return nil, err
-	}
-	bound, err := Arguments(m.Params, o)
-	if err != nil {
-		return nil, err
-	}
-	e, err := newEngine(o, false)
+	m, bound, e, err := open(path, o, false)
 	if err != nil {
 		return nil, err
 	}

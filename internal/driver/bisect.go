@@ -32,15 +32,7 @@ type Bisection struct {
 // Bisect looks for the first rewrite that changes a result of a call. The reference is the function as the front end gave it, with calls expanded and
 // nothing else, on the reference evaluator.
 func Bisect(ctx context.Context, path string, o *Options, names []string, tol Tolerance) (*Bisection, error) {
-	m, err := Load(path, o)
-	if err != nil {
-		return nil, err
-	}
-	bound, err := Arguments(m.Params, o)
-	if err != nil {
-		return nil, err
-	}
-	e, err := newEngine(o, true)
+	m, bound, e, err := open(path, o, true)
 	if err != nil {
 		return nil, err
 	}

@@ -13,17 +13,23 @@ import (
 	"github.com/gtc-project/gtc/runtime"
 )
 
-// Run loads a model, binds its arguments, runs it, and gives the named results: out.N, and with Grad also grad.NAME and grad2.NAME.
-func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
+// open loads a model, binds its arguments, and makes the engine; fallback says whether the reference evaluator may stand in for the default target.
+func open(path string, o *Options, fallback bool) (*Model, *Bound, *engine, error) {
 	m, err := Load(path, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	bound, err := Arguments(m.Params, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	e, err := newEngine(o, true)
+	e, err := newEngine(o, fallback)
+	return m, bound, e, err
+}
+
+// Run loads a model, binds its arguments, runs it, and gives the named results: out.N, and with Grad also grad.NAME and grad2.NAME.
+func Run(ctx context.Context, path string, o *Options) ([]npz.Named, error) {
+	m, bound, e, err := open(path, o, true)
 	if err != nil {
 		return nil, err
 	}
